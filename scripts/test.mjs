@@ -1,0 +1,28 @@
+// `npm test`: sets everything up, then style, types and tests. All parts run; if any fails, so does the whole.
+
+import { availableParallelism } from "node:os";
+import { environment, fail, run } from "./environment.mjs";
+
+const workers = String(Math.min(availableParallelism(), 8));
+const parts = {
+  style: ["ruff", "check", "."],
+  format: ["ruff", "format", "--check", "."],
+  types: ["mypy"],
+  tests: ["pytest", "-n", workers, "--dist", "worksteal"],
+};
+
+try {
+  const python = await environment("test");
+  const failed = [];
+  for (const [name, command] of Object.entries(parts)) {
+    console.log(`\n== ${name}: ${command.join(" ")}`);
+    // The workers share the cores; torch's own threads would fight over them.
+    if (run(python, ["-m", ...command], { OMP_NUM_THREADS: "1" }) !== 0) failed.push(name);
+  }
+  if (failed.length > 0) {
+    console.error(`\nfailed: ${failed.join(", ")}`);
+    process.exitCode = 1;
+  }
+} catch (error) {
+  fail(error);
+}

@@ -1,0 +1,201 @@
+"""Checking: from sources to findings."""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from gradsense.machine.explore import Exploration, explore
+from gradsense.machine.modules import Workspace
+from gradsense.machine.state import Limits
+from gradsense.rules.finding import Finding
+from gradsense.rules.registry import findings_of
+from gradsense.syntax.parse import ParsedModule, parse
+from gradsense.syntax.source import Source, SourceError
+
+# A file without any of these words has no gradients.
+WORDS = ("torch", "backward", "lightning", "accelerate")
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something a person may want to know about the check itself: what was cut, what could not be read."""
+
+    path: str
+    line: int
+    message: str
+
+
+@dataclass
+class Report:
+    """What a check found, before settings and suppressions.
+
+    Attributes:
+        findings: sorted by file and place.
+        notes: what was left out.
+        sites: every walk that was reached, by place, and whether its graph was fully known.
+        paths: how many paths were run.
+        failures: statements that the machine itself could not run; for its developers.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    sites: dict[tuple[object, ...], bool] = field(default_factory=dict)
+    paths: int = 0
+    failures: list[str] = field(default_factory=list)
+
+
+class Project:
+    """The folders that imports are found in, and the files read so far.
+
+    Args:
+        roots: folders that absolute imports start from.
+        read: reads a file's source; an editor gives its unsaved text.
+    """
+
+    def __init__(self, roots: Sequence[str] = (), read: Callable[[str], Source] | None = None) -> None:
+        self.roots = tuple(roots)
+        self.workspace = Workspace(roots, read)
+
+    @classmethod
+    def for_paths(cls, paths: Iterable[str]) -> Project:
+        """The project of files or folders named on a command line: their folders, and those of their pyproject.toml."""
+        roots: list[str] = []
+        for path in paths:
+            folder = path if os.path.isdir(path) else os.path.dirname(os.path.abspath(path))
+            for root in (os.path.abspath(folder), project_root(folder)):
+                if root not in roots:
+                    roots.append(root)
+        return cls(roots)
+
+    def overlay(self, path: str, text: str) -> None:
+        """Takes a file's unsaved text."""
+        self.workspace.forget(path)
+        self.workspace.add(parse(Source.from_text(path, text)))
+
+    def forget(self, path: str) -> None:
+        """Drops a file that changed on disk."""
+        self.workspace.forget(path)
+
+
+def project_root(folder: str) -> str:
+    """The nearest folder above that a project starts in, or the folder itself."""
+    start = os.path.abspath(folder)
+    current = start
+    while True:
+        if any(os.path.exists(os.path.join(current, mark)) for mark in ("pyproject.toml", "setup.py", "setup.cfg", ".git")):
+            return current
+        parent = os.path.dirname(current)
+        if parent == current:
+            return start
+        current = parent
+
+
+def check_source(
+    source: Source, project: Project | None = None, limits: Limits | None = None, *, first_path_only: bool = False
+) -> Report:
+    """Checks one file.
+
+    Args:
+        source: its text.
+        project: where its imports are found; by default the file's own folder.
+        limits: bounds on work.
+        first_path_only: run one path of each function only, for an answer while a person types.
+    """
+    report = Report()
+    if project is None:
+        project = Project.for_paths([source.path]) if source.path and os.path.exists(source.path) else Project()
+    if not any(word in source.text for word in WORDS):
+        return report
+    module = parse(source)
+    project.workspace.add(module)
+    _note_problems(report, module)
+    _run(report, [module], project, limits, first_path_only)
+    return report
+
+
+def check_program(project: Project, paths: Sequence[str], limits: Limits | None = None) -> Report:
+    """Checks several files as one program: a function is run by itself only where no file reaches it.
+
+    Args:
+        project: the folders of the program.
+        paths: its files; one that can't be read becomes a note.
+    """
+    report = Report()
+    modules: list[ParsedModule] = []
+    for path in paths:
+        try:
+            source = Source.from_path(path)
+        except (OSError, SourceError) as error:
+            report.notes.append(Note(path, 1, str(error)))
+            continue
+        module = parse(source)
+        project.workspace.add(module)
+        modules.append(module)
+    relevant = [m for m in modules if any(word in m.source.text for word in WORDS)]
+    for module in relevant:
+        _note_problems(report, module)
+    _run(report, _entries_first(relevant, project), project, limits, False)
+    return report
+
+
+def _run(
+    report: Report, modules: Sequence[ParsedModule], project: Project, limits: Limits | None, first_path_only: bool
+) -> None:
+    called: set[ast.AST] = set()
+    events = []
+    for module in modules:
+        found = explore(
+            module, project.workspace, limits, already_called=called, first_path_only=first_path_only
+        )
+        called |= found.called
+        events += found.events
+        _take(report, module, found)
+    report.findings = list(findings_of(events))
+
+
+def _take(report: Report, module: ParsedModule, found: Exploration) -> None:
+    for key, known in found.sites.items():
+        report.sites[key] = report.sites.get(key, False) or known
+    report.paths += found.paths
+    report.failures += found.failures
+    if found.cut_short:
+        report.notes.append(
+            Note(module.source.path, 1, "not every path of this file was followed: the bound on work was reached")
+        )
+
+
+def _note_problems(report: Report, module: ParsedModule) -> None:
+    for problem in module.problems:
+        report.notes.append(Note(module.source.path, problem.line, problem.message))
+
+
+def _entries_first(modules: list[ParsedModule], project: Project) -> list[ParsedModule]:
+    """Files that no other imports come first: what they reach is then not run by itself."""
+    paths = {os.path.realpath(m.source.path): m for m in modules}
+    imported: set[str] = set()
+    for path, module in paths.items():
+        for found in imports_of(module, project.workspace):
+            if found != path:
+                imported.add(found)
+    return sorted(modules, key=lambda m: (os.path.realpath(m.source.path) in imported, m.source.path))
+
+
+def imports_of(module: ParsedModule, workspace: Workspace) -> set[str]:
+    """The files of the workspace that a file imports."""
+    found: set[str] = set()
+    for node in ast.walk(module.tree):
+        names: list[tuple[str, int]] = []
+        if isinstance(node, ast.Import):
+            names = [(alias.name, 0) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            names = [(base, node.level)] if base else []
+            names += [(f"{base}.{alias.name}" if base else alias.name, node.level) for alias in node.names]
+        for name, level in names:
+            path = workspace.find(name, level, module.source.path)
+            if path is not None:
+                found.add(os.path.realpath(path))
+    return found

@@ -1,0 +1,1 @@
+"""The command line: `gradsense check`, `rules`, `rule` and `server`."""

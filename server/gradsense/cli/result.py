@@ -1,0 +1,136 @@
+"""What a check found, as every output format takes it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gradsense.cli.files import File
+from gradsense.rules.finding import Finding, Severity
+from gradsense.syntax import Source, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Something to tell about a file that is no finding: it could not be read, or not to the end.
+
+    Args:
+        path: the file, as the user named it.
+        line: the line of the program (of the joined cells, in a notebook); None for the file as a whole.
+        text: what happened.
+    """
+
+    path: str
+    line: int | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file that was mended, or would be.
+
+    Args:
+        before, after: the file.
+        done: each mend in a line.
+    """
+
+    before: File
+    after: File
+    done: tuple[str, ...]
+
+    @property
+    def path(self) -> str:
+        """The file's name."""
+        return self.before.source.path
+
+
+@dataclass
+class Result:
+    """Everything that a run has to show.
+
+    Args:
+        findings: what is reported, in order of file and place.
+        sources: the text of the files that findings and their stories lie in, by path.
+        notes: what was left out of the check, such as a broken statement.
+        failures: the files that could not be checked; each text names its file.
+        changes: the files that were mended, or would be.
+        checked: how many files were.
+    """
+
+    findings: list[Finding] = field(default_factory=list)
+    sources: dict[str, Source] = field(default_factory=dict)
+    notes: list[Message] = field(default_factory=list)
+    failures: list[Message] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+    checked: int = 0
+
+    def add(self, other: Result) -> None:
+        """Takes in what another part of the run found."""
+        self.findings += other.findings
+        self.sources.update(other.sources)
+        self.notes += other.notes
+        self.failures += other.failures
+        self.changes += other.changes
+        self.checked += other.checked
+
+    def settle(self) -> None:
+        """Orders the findings by place, and keeps one of those that several parts of the run found alike."""
+        unique = {(finding.sort_key, finding.severity, finding.message): finding for finding in self.findings}
+        self.findings = sorted(unique.values(), key=lambda finding: finding.sort_key)
+
+    @property
+    def has_faults(self) -> bool:
+        """Whether there is an error or a warning, which is what an exit code of 1 says."""
+        return any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in self.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A span as a person counts it: in a notebook, by the lines of its cell.
+
+    Args:
+        cell: the cell's index among all of the notebook's cells, from 0; None for a plain file.
+        line, end_line: from 1.
+        column, end_column: from 0, in code points.
+    """
+
+    cell: int | None
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+def region(sources: Mapping[str, Source], path: str, span: Span) -> Region:
+    """Puts a span of a program into terms of the file that the user sees."""
+    source = sources.get(path)
+    start = source.cell_at(span.line) if source else None
+    if source is None or start is None:
+        return Region(None, span.line, span.column, span.end_line, span.end_column)
+    cell, line = start
+    end = source.cell_at(span.end_line)
+    end_line = end[1] if end and end[0] == cell else line + span.end_line - span.line
+    return Region(cell, line, span.column, end_line, span.end_column)
+
+
+def place(sources: Mapping[str, Source], path: str, span: Span) -> str:
+    """Names the start of a span as terminals and editors link it: `train.py:14:5`, `a.ipynb:cell 3:2:1`, from 1."""
+    at = region(sources, path, span)
+    cell = "" if at.cell is None else f"cell {at.cell + 1}:"
+    return f"{path}:{cell}{at.line}:{at.column + 1}"
+
+
+def line_place(sources: Mapping[str, Source], message: Message) -> str:
+    """Names the line that a message is about, or its file."""
+    if message.line is None:
+        return message.path
+    return place(sources, message.path, Span(message.line, 0, message.line, 0)).rpartition(":")[0]
+
+
+def from_here(path: str) -> str | None:
+    """The path relative to the current folder, with forward slashes; None for one that lies elsewhere."""
+    full = Path(os.path.abspath(path))
+    here = Path.cwd()
+    return full.relative_to(here).as_posix() if full.is_relative_to(here) else None

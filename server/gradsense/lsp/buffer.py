@@ -1,0 +1,50 @@
+"""Mending a whole buffer: the text in memory as the mender takes it, and the outcome as edits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from itertools import pairwise
+
+from gradsense.cli.files import File, with_newline
+from gradsense.syntax import Source, Span, TextEdit, apply_edits
+from gradsense.syntax.edits import line_starts
+
+
+@dataclass(frozen=True)
+class Buffer(File):
+    """A text that an editor holds: decoded already, whatever encoding it declares for its file."""
+
+    @classmethod
+    def of_source(cls, source: Source) -> Buffer:
+        """Takes up a source."""
+        return cls(source.text.encode("utf-8", "surrogatepass"), source)
+
+    def edited(self, edits: Sequence[TextEdit]) -> Buffer:
+        """The buffer after edits in terms of its source.
+
+        Raises:
+            ValueError: they overlap or leave the text.
+        """
+        source = self.source
+        adapted = [replace(edit, new_text=with_newline(edit.new_text, source.newline)) for edit in edits]
+        return Buffer.of_source(Source(source.path, apply_edits(source.text, adapted), bom=source.bom))
+
+
+def edits_between(path: str, before: str, after: str) -> Iterator[TextEdit]:
+    """The edits of whole lines that make one text of another; lines that stay are left alone, and so are cursors."""
+    old, new = _lines(before), _lines(after)
+    for tag, first, end, new_first, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if tag != "equal":
+            span = Span(*_start(old, first), *_start(old, end))
+            yield TextEdit(path, span, "".join(new[new_first:new_end]))
+
+
+def _lines(text: str) -> list[str]:
+    starts = line_starts(text)
+    return [text[start:end] for start, end in pairwise([*starts, len(text)])]
+
+
+def _start(lines: Sequence[str], index: int) -> tuple[int, int]:
+    return (index + 1, 0) if index < len(lines) else (len(lines), len(lines[-1]))

@@ -1,0 +1,84 @@
+"""What the client can do, read once from its capabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from lsprotocol import types
+from pygls.capabilities import get_capability
+
+from gradsense.syntax.columns import Encoding
+
+
+@dataclass(frozen=True)
+class Client:
+    """The optional abilities that the server's answers depend on; a client that says nothing has none.
+
+    Args:
+        encoding: the unit of characters that was agreed on.
+        related: diagnostics may have related locations.
+        links: diagnostics may link to the rule's page.
+        data: diagnostics come back with the data they carried.
+        versions: diagnostics may say for which version they are.
+        tags: the diagnostic tags that are understood.
+        markdown: hovers may be markdown.
+        action_literals: code actions may be more than commands.
+        preferred: code actions may be marked as preferred.
+        resolve: a code action's edit may be asked for later.
+        versioned_edits: edits may name the version that they are for.
+        pull_settings: the server may ask for settings.
+        watch: the server may ask to be told about files that change on disk.
+    """
+
+    encoding: Encoding = "utf-16"
+    related: bool = False
+    links: bool = False
+    data: bool = False
+    versions: bool = False
+    tags: frozenset[types.DiagnosticTag] = field(default_factory=frozenset)
+    markdown: bool = False
+    action_literals: bool = False
+    preferred: bool = False
+    resolve: bool = False
+    versioned_edits: bool = False
+    pull_settings: bool = False
+    watch: bool = False
+
+    @classmethod
+    def of(cls, capabilities: types.ClientCapabilities, encoding: str | None) -> Client:
+        """Reads a client's capabilities.
+
+        Args:
+            encoding: the position encoding that the protocol layer chose.
+        """
+
+        def has(path: str) -> bool:
+            return bool(get_capability(capabilities, path, False))
+
+        diagnostics = "text_document.publish_diagnostics"
+        tags = get_capability(capabilities, f"{diagnostics}.tag_support.value_set", ())
+        formats = get_capability(capabilities, "text_document.hover.content_format", ())
+        resolvable = get_capability(capabilities, "text_document.code_action.resolve_support.properties", ())
+        return cls(
+            encoding=_encoding(encoding),
+            related=has(f"{diagnostics}.related_information"),
+            links=has(f"{diagnostics}.code_description_support"),
+            data=has(f"{diagnostics}.data_support"),
+            versions=has(f"{diagnostics}.version_support"),
+            tags=frozenset(tags or ()),
+            markdown=types.MarkupKind.Markdown in (formats or ()),
+            action_literals=has("text_document.code_action.code_action_literal_support"),
+            preferred=has("text_document.code_action.is_preferred_support"),
+            resolve=has("text_document.code_action.data_support") and "edit" in (resolvable or ()),
+            versioned_edits=has("workspace.workspace_edit.document_changes"),
+            pull_settings=has("workspace.configuration"),
+            watch=has("workspace.did_change_watched_files.dynamic_registration"),
+        )
+
+
+def _encoding(name: str | None) -> Encoding:
+    if name == types.PositionEncodingKind.Utf8:
+        return "utf-8"
+    if name == types.PositionEncodingKind.Utf32:
+        return "utf-32"
+    return "utf-16"

@@ -1,0 +1,135 @@
+"""`textDocument/codeAction` and `codeAction/resolve`: the fixes.
+
+For each finding at the place: its fixes, the preferred one first, then the comment that silences it. For each kind of
+finding there, one action that mends all of that kind in the file. For the file, `source.fixAll.gradsense`. An action
+for the whole file is worked out only when the client picks it, where it lets us wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcContentModified
+
+from gradsense.lsp.convert import overlap, to_workspace_edit
+from gradsense.lsp.features.diagnostics import finding_of, to_diagnostic
+from gradsense.lsp.features.guard import guarded
+from gradsense.lsp.messages import Analysis, Edits, FindFixes, FindingView, FixAll, Fixes, FixView
+from gradsense.lsp.session import SETTLE_SECONDS
+
+if TYPE_CHECKING:
+    from gradsense.lsp.documents import Document
+    from gradsense.lsp.server import GradSenseServer
+
+FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.gradsense"
+_QUICK_FIX = types.CodeActionKind.QuickFix
+
+
+@dataclass(frozen=True)
+class _Request:
+    """One request, and the findings of the text that it is about."""
+
+    server: GradSenseServer
+    document: Document
+    analysis: Analysis
+    context: types.CodeActionContext
+
+    def wants(self, kind: str) -> bool:
+        """Whether the client asked for actions of this kind, or did not say which it wants."""
+        only = self.context.only
+        return not only or any(kind == wanted or kind.startswith(f"{wanted}.") or wanted == "" for wanted in only)
+
+
+def register(server: GradSenseServer) -> None:
+    """Adds these methods to the server."""
+    session = server.session
+    kinds: list[types.CodeActionKind | str] = [_QUICK_FIX, FIX_ALL]
+
+    options = types.CodeActionOptions(code_action_kinds=kinds, resolve_provider=True)
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)
+    @guarded(empty=list)
+    async def code_action(params: types.CodeActionParams) -> list[types.CodeAction]:
+        document = session.documents.get(params.text_document.uri)
+        if document is None or not document.is_python or not session.client.action_literals:
+            return []
+        analysis = await document.settle(SETTLE_SECONDS)
+        if analysis is None or not analysis.findings:
+            return []
+        request = _Request(server, document, analysis, params.context)
+        actions: list[types.CodeAction] = []
+        if request.wants(_QUICK_FIX):
+            actions.extend(await _quick_fixes(request, _findings_at(request, params.range)))
+        if request.wants(FIX_ALL):
+            actions.extend(await _fix_all(request, None, "Fix all that GradSense can fix safely", FIX_ALL))
+        return actions
+
+    @server.feature(types.CODE_ACTION_RESOLVE)
+    async def resolve(action: types.CodeAction) -> types.CodeAction:
+        data: Any = action.data
+        document = session.documents.get(data["uri"]) if isinstance(data, dict) and "uri" in data else None
+        if document is None or await document.settle(SETTLE_SECONDS) is None:
+            raise JsonRpcContentModified("the document has changed; ask for its fixes again")
+        edits = await session.ask(FixAll(document.path, document.revision, data.get("code")), Edits)
+        if edits is None:
+            raise JsonRpcContentModified("the document has changed; ask for its fixes again")
+        action.edit = to_workspace_edit(session, edits.edits)
+        return action
+
+
+def _findings_at(request: _Request, place: types.Range) -> list[FindingView]:
+    """The findings that touch a place, and those of the diagnostics that the client names."""
+    named = [finding_of(request.analysis, diagnostic) for diagnostic in request.context.diagnostics]
+    return [found for found in request.analysis.findings if found in named or overlap(found.place, place)]
+
+
+async def _quick_fixes(request: _Request, findings: Sequence[FindingView]) -> list[types.CodeAction]:
+    if not findings:
+        return []
+    indices = tuple(finding.index for finding in findings)
+    analysis = request.analysis
+    fixes = await request.server.session.ask(FindFixes(analysis.path, analysis.revision, indices), Fixes)
+    if fixes is None or request.document.current_analysis is not analysis:
+        return []
+    actions = [*_single_fixes(request, findings, fixes.fixes)]
+    for code, count in fixes.fixable.items():
+        if count > 1:
+            actions.extend(await _fix_all(request, code, f"Fix all {count} {code} in this file", _QUICK_FIX))
+    actions.extend(_single_fixes(request, findings, fixes.suppressions))
+    return actions
+
+
+def _single_fixes(
+    request: _Request, findings: Sequence[FindingView], fixes: Iterable[FixView]
+) -> Iterator[types.CodeAction]:
+    session = request.server.session
+    by_index = {finding.index: finding for finding in findings}
+    for fix in fixes:
+        diagnostic = to_diagnostic(request.server, request.analysis, by_index[fix.finding])
+        action = types.CodeAction(
+            title=fix.title,
+            kind=_QUICK_FIX,
+            diagnostics=[diagnostic],
+            edit=to_workspace_edit(session, fix.edits),
+        )
+        # Editors apply the preferred fix without showing it, so one that may change results is never it.
+        if session.client.preferred and fix.preferred and fix.safe:
+            action.is_preferred = True
+        yield action
+
+
+async def _fix_all(request: _Request, code: str | None, title: str, kind: str) -> list[types.CodeAction]:
+    """The action that mends all findings of a code, or of any; none where there turns out to be nothing to mend."""
+    session = request.server.session
+    action = types.CodeAction(title=title, kind=kind)
+    if session.client.resolve:
+        action.data = {"uri": request.document.uri, "code": code}
+        return [action]
+    edits = await session.ask(FixAll(request.analysis.path, request.analysis.revision, code), Edits)
+    if edits is None or not edits.edits or request.document.current_analysis is not request.analysis:
+        return []
+    action.edit = to_workspace_edit(session, edits.edits)
+    return [action]

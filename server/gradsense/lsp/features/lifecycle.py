@@ -1,0 +1,54 @@
+"""`initialize`, `initialized`, `shutdown`, and the end of a client that says nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from gradsense.lsp.client import Client
+from gradsense.lsp.features import configuration, watched_files
+from gradsense.lsp.parent import outlived
+
+if TYPE_CHECKING:
+    from gradsense.lsp.server import GradSenseServer
+
+
+def register(server: GradSenseServer) -> None:
+    """Adds these methods to the server."""
+    session = server.session
+
+    @server.feature(types.INITIALIZE)
+    def initialize(params: types.InitializeParams) -> None:
+        session.client = Client.of(params.capabilities, server.workspace.position_encoding)
+        session.change_folders(added=_folders(params), removed=())
+        configuration.take(server, params.initialization_options)
+        server.start(server.scheduler.run(), "the scheduler")
+        session.when_lost = server.scheduler.forgotten
+        server.start(session.backend.watch(), "the watch on the analysis")
+        if params.process_id is not None:
+            server.start(_end_with_client(server, params.process_id), "the watch on the client")
+
+    @server.feature(types.INITIALIZED)
+    async def initialized(params: types.InitializedParams) -> None:
+        await asyncio.gather(watched_files.watch(server), configuration.pull(server))
+
+    @server.feature(types.SHUTDOWN)
+    def shutdown(params: None) -> None:
+        session.shut_down = True
+        session.backend.close()
+
+
+def _folders(params: types.InitializeParams) -> list[str]:
+    if params.workspace_folders:
+        return [folder.uri for folder in params.workspace_folders]
+    return [params.root_uri] if params.root_uri else []
+
+
+async def _end_with_client(server: GradSenseServer, pid: int) -> None:
+    await outlived(pid)
+    server.session.backend.close()
+    # The thread that reads standard input may wait for ever; a normal exit would wait for it.
+    os._exit(1)

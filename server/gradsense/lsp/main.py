@@ -1,0 +1,42 @@
+"""`gradsense server`: serves one client on standard input and output."""
+
+from __future__ import annotations
+
+import os
+from typing import BinaryIO
+
+from gradsense.lsp.backend import TIME_LIMIT, Backend
+
+ENGINE = "gradsense.lsp.engine:AnalysisEngine"
+
+
+def serve(engine: str = ENGINE, time_limit: float = TIME_LIMIT) -> int:
+    """Serves until the client ends the session or is gone.
+
+    Args:
+        engine: `module:callable`, what the analysis worker answers with.
+        time_limit: seconds that one analysis may take.
+
+    Returns:
+        The exit status: 0 after `shutdown` and `exit`, 1 where the client left without `shutdown`.
+    """
+    # The worker loads the analysis while we load the protocol.
+    backend = Backend(engine, time_limit)
+    try:
+        from gradsense.lsp.logs import log_to_client
+        from gradsense.lsp.server import GradSenseServer
+
+        server = GradSenseServer(backend)
+        log_to_client(server)
+        server.start_io(*_private_pipes())
+    finally:
+        backend.close()
+    return 0 if server.session.shut_down else 1
+
+
+def _private_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Takes standard input and output for the protocol, so that a stray `print` cannot break it."""
+    messages_in = os.fdopen(os.dup(0), "rb")
+    messages_out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return messages_in, messages_out

@@ -1,0 +1,215 @@
+"""What the server and its analysis worker say to each other.
+
+Everything here is plain data, so that it pickles fast and neither side needs the other's imports: the server never
+loads the analysis, the worker never loads the protocol. Places are already in the client's units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gradsense.syntax.columns import Encoding
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A range as the protocol counts it: lines and characters from 0, the end not included."""
+
+    line: int
+    character: int
+    end_line: int
+    end_character: int
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedView:
+    """Another line of a finding's story, with the text of that line."""
+
+    path: str
+    place: Place
+    message: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FindingView:
+    """A finding as the server shows it; `index` is its number within the analysis that found it."""
+
+    index: int
+    code: str
+    name: str
+    severity: str
+    message: str
+    place: Place
+    related: tuple[RelatedView, ...]
+    expected: str | None
+    tags: tuple[str, ...]
+    url: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class EditView:
+    """A replacement of text in one file."""
+
+    path: str
+    place: Place
+    new_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FixView:
+    """A fix for the finding number `finding`; `safe` says that it cannot change what the program computes."""
+
+    finding: int
+    title: str
+    safe: bool
+    preferred: bool
+    edits: tuple[EditView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleView:
+    """A rule's page: its explanation is markdown."""
+
+    code: str
+    name: str
+    summary: str
+    explanation: str
+    url: str | None
+
+
+# Requests
+
+
+@dataclass(frozen=True, slots=True)
+class Analyse:
+    """Asks for the findings of a document.
+
+    Args:
+        path: the name that the document goes by in findings.
+        text: all of it.
+        revision: the number that names this state of the text in later requests.
+        encoding: the unit in which the client counts characters.
+        root: the workspace folder that holds the document, or None.
+        overrides: the editor's settings by their names in `pyproject.toml`; they go on top of the file's.
+    """
+
+    path: str
+    text: str
+    revision: int
+    encoding: Encoding
+    root: str | None
+    overrides: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class FindFixes:
+    """Asks for the fixes of some findings of an analysis."""
+
+    path: str
+    revision: int
+    findings: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FixAll:
+    """Asks for the edits that mend every finding that has a safe fix, of one code or (None) of all."""
+
+    path: str
+    revision: int
+    code: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """Asks for a rule's page."""
+
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Says that a document was closed: the file on disk counts again."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilesChanged:
+    """Says that files changed on disk."""
+
+    paths: tuple[str, ...]
+
+
+Request = Analyse | FindFixes | FixAll | Explain | Forget | FilesChanged
+
+# Replies
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """The findings of one state of a document.
+
+    Args:
+        notes: what a person reading the log may want to know, such as what was cut.
+        problems: settings that could not be used; each is shown to the person once.
+        seconds: how long it took.
+    """
+
+    path: str
+    revision: int
+    findings: tuple[FindingView, ...]
+    notes: tuple[str, ...]
+    problems: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fixes:
+    """The fixes asked for, each finding's own in order, the preferred one first.
+
+    Args:
+        suppressions: for each finding asked for, the fix that silences it on its line.
+        fixable: for each code among those findings, how many findings in the file have a safe fix.
+    """
+
+    fixes: tuple[FixView, ...]
+    suppressions: tuple[FixView, ...]
+    fixable: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """The edits that were asked for, against the revision that was asked about."""
+
+    edits: tuple[EditView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A rule's page, or None where no rule has that code."""
+
+    rule: RuleView | None
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Nothing to say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """The worker holds no analysis of the revision that was asked about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The request raised: the error in one line, and its traceback for the log."""
+
+    error: str
+    traceback: str
+
+
+Reply = Analysis | Fixes | Edits | Page | Done | Stale | Failed

@@ -1,0 +1,90 @@
+"""Which document is analysed next: the one just edited before all others, and always its newest text."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from gradsense.lsp.documents import Document, Documents
+
+IDLE_SECONDS = 0.3
+"""How long nobody types before the other open documents are looked at again."""
+
+log = logging.getLogger(__name__)
+
+
+class Scheduler:
+    """Runs analyses one after another.
+
+    An edited document is analysed as soon as the worker is free; edits that arrive meanwhile are answered together, by
+    one analysis of the newest text. The other open documents may depend on it, so they follow when typing pauses.
+
+    Args:
+        documents: the open documents.
+        analyse: analyses the document's text as it is when called.
+    """
+
+    def __init__(self, documents: Documents, analyse: Callable[[Document], Awaitable[None]]) -> None:
+        self._documents = documents
+        self._analyse = analyse
+        self._edited: dict[str, None] = {}
+        self._others: dict[str, None] = {}
+        self._wake = asyncio.Event()
+
+    def edited(self, document: Document) -> None:
+        """Asks for an analysis of a document that was opened or changed, and later of those that may depend on it.
+
+        One whose analysis broke down waits for a pause as well, lest it break down at every keystroke.
+        """
+        self._edited.pop(document.uri, None)
+        if not document.failures:
+            self._edited[document.uri] = None
+        self._others.update((other.uri, None) for other in self._documents if other.uri not in self._edited)
+        self._wake.set()
+
+    def all_changed(self) -> None:
+        """Asks for an analysis of every open document, such as after a change of settings."""
+        self._edited.update((document.uri, None) for document in self._documents)
+        self._wake.set()
+
+    def forgotten(self) -> None:
+        """Asks for a new analysis of every document whose analysis did not break down before, when typing pauses."""
+        self._others.update((document.uri, None) for document in self._documents if not document.failures)
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Works for as long as the server runs."""
+        while True:
+            self._wake.clear()
+            if self._edited:
+                # The last one edited is the one that the person is looking at.
+                uri, _ = self._edited.popitem()
+                self._others.pop(uri, None)
+            elif self._others and await self._idle():
+                uri = next(iter(self._others))
+                del self._others[uri]
+            elif self._others:
+                continue
+            else:
+                await self._wake.wait()
+                continue
+            document = self._documents.get(uri)
+            if document is not None:
+                await self._run_one(document)
+
+    async def _idle(self) -> bool:
+        """Waits for a pause; False if something was edited meanwhile."""
+        try:
+            await asyncio.wait_for(self._wake.wait(), IDLE_SECONDS)
+        except asyncio.TimeoutError:
+            return True
+        return False
+
+    async def _run_one(self, document: Document) -> None:
+        revision = document.revision
+        try:
+            await self._analyse(document)
+        except Exception:
+            log.exception("analysing %s failed", document.path)
+        document.settled(revision)

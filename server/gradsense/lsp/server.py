@@ -1,0 +1,68 @@
+"""The language server: pygls's, with our session, protocol layer and features."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
+
+from pygls.lsp.server import LanguageServer
+
+from gradsense import __version__
+from gradsense.lsp.backend import Backend
+from gradsense.lsp.documents import Document
+from gradsense.lsp.features import (
+    code_action,
+    configuration,
+    diagnostics,
+    hover,
+    lifecycle,
+    notebook,
+    text_sync,
+    watched_files,
+)
+from gradsense.lsp.protocol import GradSenseProtocol
+from gradsense.lsp.scheduler import Scheduler
+from gradsense.lsp.session import Session
+
+if TYPE_CHECKING:
+    from pygls.server import ServerErrors
+
+_FEATURES = (lifecycle, configuration, text_sync, notebook, watched_files, code_action, hover)
+
+log = logging.getLogger(__name__)
+
+
+class GradSenseServer(LanguageServer):
+    """Serves one client.
+
+    Args:
+        backend: the analysis; whoever made it closes it.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        super().__init__("gradsense", __version__, protocol_cls=GradSenseProtocol)
+        self.session = Session(backend)
+        self.scheduler = Scheduler(self.session.documents, self._analyse)
+        self._tasks: set[asyncio.Task[None]] = set()
+        for feature in _FEATURES:
+            feature.register(self)
+
+    def start(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        """Lets some work run beside the protocol for as long as the server does; if it fails, the log says so."""
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def report_server_error(self, error: Exception, source: ServerErrors) -> None:
+        """Logs an error; the person is not disturbed over it."""
+        log.error("%s: %s", source.__name__, error)
+
+    async def _analyse(self, document: Document) -> None:
+        await diagnostics.refresh(self, document)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("%s ended", task.get_name(), exc_info=task.exception())

@@ -1,0 +1,73 @@
+"""The analysis worker: a process that answers the server's requests one after another.
+
+It is apart from the server so that a long analysis never holds up the protocol, and so that one that runs wild can be
+ended. It ends by itself, at once, when the server is gone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import queue
+import signal
+import threading
+import traceback
+from typing import IO, Any, Protocol
+
+from gradsense.lsp import wire
+from gradsense.lsp.messages import Failed, Reply, Request
+
+
+class Engine(Protocol):
+    """Answers requests; it keeps what it must between them."""
+
+    def answer(self, request: Request) -> Reply:
+        """Answers one request; whatever it raises is reported to the server."""
+
+
+def main(engine: str) -> None:
+    """Serves until the server closes the pipe.
+
+    Args:
+        engine: `module:callable`, called without arguments to get the engine.
+    """
+    # Ctrl+C in a terminal reaches the whole process group; ending the worker is the server's business.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    requests_in, replies_out = _private_pipes()
+    inbox: queue.SimpleQueue[Request] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(requests_in, inbox), daemon=True).start()
+    serving = _load(engine)
+    while True:
+        request = inbox.get()
+        try:
+            reply = serving.answer(request)
+        except Exception as error:
+            reply = Failed(f"{type(error).__name__}: {error}", traceback.format_exc())
+        wire.send(replies_out, reply)
+
+
+def _listen(requests_in: IO[bytes], inbox: queue.SimpleQueue[Request]) -> None:
+    try:
+        while True:
+            inbox.put(wire.receive(requests_in))
+    except (EOFError, OSError):
+        # Not a normal exit, which would wait for an analysis that nobody needs any more.
+        os._exit(0)
+
+
+def _load(engine: str) -> Engine:
+    module, _, name = engine.partition(":")
+    factory: Any = getattr(importlib.import_module(module), name)
+    serving: Engine = factory()
+    return serving
+
+
+def _private_pipes() -> tuple[IO[bytes], IO[bytes]]:
+    """Takes standard input and output for ourselves, so that a stray `print` cannot break the wire."""
+    requests_in = os.fdopen(os.dup(0), "rb")
+    replies_out = os.fdopen(os.dup(1), "wb")
+    null = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
+    os.dup2(2, 1)
+    return requests_in, replies_out

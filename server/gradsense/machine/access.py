@@ -1,0 +1,551 @@
+"""Reading and writing attributes and items of any value."""
+
+from __future__ import annotations
+
+import ast
+
+from gradsense.machine import library
+from gradsense.machine.events import GradOfNonLeaf, GradOfNonLeafUsed, SavedRead
+from gradsense.machine.graph import Tensor
+from gradsense.machine.place import Place
+from gradsense.machine.shapes import index_shape
+from gradsense.machine.state import State
+from gradsense.machine.tri import MAYBE, NO, YES, tri
+from gradsense.machine.values import (
+    SCALARS,
+    UNKNOWN_KEY,
+    BoundMethod,
+    ClassValue,
+    DictValue,
+    Distribution,
+    External,
+    Function,
+    GradFn,
+    Instance,
+    LibraryMethod,
+    ListValue,
+    NamedTuple,
+    Optimizer,
+    ProgramModule,
+    SuperProxy,
+    Unknown,
+    Value,
+    a_number,
+)
+
+TENSOR_FACTS = frozenset(
+    "ndim device dtype is_cuda layout is_sparse itemsize nbytes name names is_quantized is_meta is_mps".split()
+)
+CONTAINERS = ("Sequential", "ModuleList", "ParameterList")
+
+
+class NoneGradient:
+    """Remembers a `.grad` that was read as None, for the error that computing with it will raise."""
+
+    __slots__ = ("order", "read", "sure", "tensor")
+
+    def __init__(self, tensor: Tensor, read: Place, order: int, sure: bool) -> None:
+        self.tensor = tensor
+        self.read = read
+        self.order = order
+        self.sure = sure
+
+
+class Access(State):
+    """Attributes and items."""
+
+    none_gradient: NoneGradient | None = None
+
+    # ------------------------------------------------------------------ attributes
+
+    def get_attribute(self, value: Value, name: str) -> Value:
+        """`value.name`."""
+        if isinstance(value, External):
+            return External(f"{value.name}.{name}")
+        if isinstance(value, Tensor):
+            return self._tensor_attribute(value, name)
+        if isinstance(value, Instance):
+            return self._instance_attribute(value, name)
+        if isinstance(value, ClassValue):
+            return self._class_attribute(value, name)
+        if isinstance(value, SuperProxy):
+            return self._super_attribute(value, name)
+        if isinstance(value, ProgramModule):
+            return self._module_attribute(value, name)
+        if isinstance(value, GradFn):
+            if name == "next_functions":
+                return tuple((GradFn(p), 0) for p in value.node.parents)
+            if name.startswith("_saved"):
+                return self.read_saved(value)
+            return LibraryMethod(value, name)
+        if isinstance(value, NamedTuple) and name in value.fields:
+            return value[value.fields.index(name)]
+        if isinstance(value, Optimizer) and name == "param_groups":
+            group = DictValue({"params": ListValue([*value.parameters, *value.unknowns]), "lr": a_number()})
+            return ListValue([group])
+        if isinstance(value, Distribution):
+            return library.distributions.attribute(self, value, name)
+        if isinstance(value, Function):
+            if name in value.attributes:
+                return value.attributes[name]
+            return value.name if name in ("__name__", "__qualname__") else Unknown(name=name)
+        if isinstance(value, BoundMethod) and name == "__self__":
+            return value.receiver
+        if isinstance(value, BoundMethod) and name == "__func__":
+            return value.function
+        if isinstance(value, Unknown):
+            return self._unknown_attribute(value, name)
+        if value is None:
+            self.use_of_none()
+            return Unknown(name=name)
+        return LibraryMethod(value, name)
+
+    def _tensor_attribute(self, tensor: Tensor, name: str) -> Value:
+        if name == "data":
+            return self.detached(tensor, "data")
+        if name == "grad":
+            return self.read_gradient(tensor)
+        if name == "requires_grad":
+            needs = self.needs_grad(tensor)
+            return a_number() if needs is MAYBE else needs is YES
+        if name == "is_leaf":
+            self.needs_grad(tensor)
+            return tensor.leaf
+        if name == "grad_fn":
+            node = self.graph_of(tensor)
+            if node is not None and not tensor.leaf:
+                return GradFn(node)
+            return None if tensor.needs is NO else Unknown(name="grad_fn")
+        if name == "shape":
+            if tensor.shape is None:
+                return a_number()
+            return tuple(a_number() if d is None else d for d in tensor.shape)
+        if name in ("T", "mT", "H", "mH"):
+            shape = tensor.shape
+            swapped = (*shape[:-2], shape[-1], shape[-2]) if shape is not None and len(shape) >= 2 else shape
+            return self.view(tensor, name, swapped, contiguous=False)
+        if name in ("real", "imag"):
+            return self.view(tensor, name, tensor.shape)
+        if name == "ndim" and tensor.shape is not None:
+            return len(tensor.shape)
+        if name == "dtype" and tensor.dtype is not None:
+            return External(f"torch.{tensor.dtype}")
+        if name in TENSOR_FACTS:
+            return a_number()
+        return LibraryMethod(tensor, name)
+
+    def read_gradient(self, tensor: Tensor) -> Value:
+        """`tensor.grad`."""
+        needs = self.needs_grad(tensor)
+        if tensor.origin == "unknown" or tensor.phantom:
+            if tensor.phantom and tensor.contributions:
+                self.use_gradient(tensor, "read")
+            return tensor.gradient if tensor.gradient is not None else Unknown(name="grad")
+        if not tensor.leaf and not tensor.retains_grad:
+            if needs is YES:
+                self.none_gradient = NoneGradient(tensor, self.here(), self.order, tensor.node is not None and tensor.node.sure)
+                spot = self._non_leaf_made(tensor)
+                self.report(GradOfNonLeaf(place=self.here(), tensor=tensor, read=self.here(), spot=spot))
+                return None
+            return Unknown(name="grad")
+        if tensor.has_gradient and tensor.gradient is not None:
+            if tensor.contributions:
+                self.use_gradient(tensor, "read")
+            return tensor.gradient
+        if tensor.leaf and needs is NO:
+            sure = not tensor.parameter and bool(tensor.cuts or tensor.stores)
+            self.none_gradient = NoneGradient(tensor, self.here(), self.order, sure)
+            return None
+        # Nothing was walked into it on this path; another path or a caller may have.
+        return Unknown(name="grad")
+
+    def _non_leaf_made(self, tensor: Tensor) -> Place:
+        node = tensor.node
+        return node.place if node is not None else tensor.made
+
+    def use_of_none(self) -> None:
+        """The program computes with None: an error of ours if it came from a `.grad`.
+
+        Raises:
+            PathEnds: if that surely raises.
+        """
+        noted = self.none_gradient
+        if noted is None or self.order - noted.order > 400:
+            return
+        tensor = noted.tensor
+        if tensor.leaf and not tensor.cuts:
+            return
+        spot = noted.read if tensor.leaf else self._non_leaf_made(tensor)
+        if tensor.leaf:
+            spot = tensor.stores[-1].place if tensor.stores else noted.read
+        event = GradOfNonLeafUsed(
+            place=self.here(), sure=noted.sure, tensor=tensor, read=noted.read, used=self.here(), spot=spot
+        )
+        event.also = [(s.place, "stored here") for s in tensor.stores[-4:]] + [(noted.read, "read here")]
+        if tensor.cuts:
+            event.also += [(c.place, f"cut by {c.how}") for c in tensor.cuts]
+        self.report(event)
+
+    def read_saved(self, function: GradFn) -> Value:
+        """`grad_fn._saved_x`: raises once a walk freed it.
+
+        Raises:
+            PathEnds: if that surely raises.
+        """
+        node = function.node
+        if node.freed is not None and node.raises_when_walked_twice:
+            event = SavedRead(place=self.here(), sure=node.sure, node=node, freed=node.freed)
+            event.also = [(p, "called here") for p in self.stack]
+            self.report(event)
+        return Unknown(name="saved tensor", data=True)
+
+    def _instance_attribute(self, value: Instance, name: str) -> Value:
+        if name in value.attributes:
+            return value.attributes[name]
+        if name == "training" and value.is_module:
+            return a_number() if value.training is None else value.training
+        cls = value.cls
+        if cls is not None and cls.has(name):
+            found = cls.find(name)
+            return self.bind(found, value, cls)
+        if name == "__class__":
+            return cls or External(f"torch.nn.{value.kind}")
+        if name == "__dict__":
+            return DictValue(dict(value.attributes))
+        if isinstance(value.children, DictValue) and name in value.children.items:
+            return value.children.items[name]
+        if cls is not None and cls.has("__getattr__"):
+            getter = cls.find("__getattr__")
+            if isinstance(getter, Function) and not value.is_module:
+                return self.call(getter, [value, name], {}, None)
+        return LibraryMethod(value, name)
+
+    def bind(self, found: Value, receiver: Value, cls: ClassValue) -> Value:
+        """A class attribute as seen through an instance."""
+        if not isinstance(found, Function):
+            return found
+        if found.kind in ("property", "cached_property"):
+            return self.call(found, [receiver], {}, None)
+        if found.kind == "staticmethod":
+            return found
+        if found.kind == "classmethod":
+            return BoundMethod(found, cls)
+        return BoundMethod(found, receiver)
+
+    def _class_attribute(self, cls: ClassValue, name: str) -> Value:
+        if cls.has(name):
+            found = cls.find(name)
+            if isinstance(found, Function) and found.kind == "classmethod":
+                return BoundMethod(found, cls)
+            return found
+        if name in ("__name__", "__qualname__"):
+            return cls.name
+        if name == "__members__":
+            return DictValue()
+        return LibraryMethod(cls, name)
+
+    def _super_attribute(self, proxy: SuperProxy, name: str) -> Value:
+        receiver = proxy.receiver
+        cls = receiver.cls if isinstance(receiver, Instance) else receiver if isinstance(receiver, ClassValue) else None
+        order = cls.linear() if cls is not None else []
+        if proxy.after in order:
+            order = order[order.index(proxy.after) + 1 :]
+        elif proxy.after is not None:
+            order = proxy.after.linear()[1:]
+        for base in order:
+            if name in base.namespace:
+                found = base.namespace[name]
+                if isinstance(found, Function):
+                    return self.bind(found, receiver, base)
+                return found
+        return LibraryMethod(proxy, name)
+
+    def _module_attribute(self, module: ProgramModule, name: str) -> Value:
+        frame = module.frame
+        if name in frame.variables:
+            return frame.variables[name]
+        if frame.lookup is not None:
+            found, value = frame.lookup(name)
+            if found:
+                return value
+        return self.workspace_attribute(module, name)
+
+    def workspace_attribute(self, module: ProgramModule, name: str) -> Value:
+        """A name that a file of the workspace does not define itself: a file beside it, or unknown."""
+        return Unknown(name=name)
+
+    def _unknown_attribute(self, value: Unknown, name: str) -> Value:
+        if name in value.attributes:
+            return value.attributes[name]
+        result = Unknown(data=value.data and not value.number, name=name, sources=value.sources, owner=value)
+        result.parameter = value.parameter
+        if name in ("shape", "device", "dtype", "ndim"):
+            result.number = True
+            result.data = True
+        value.attributes[name] = result
+        return result
+
+    def set_attribute(self, value: Value, name: str, new: Value, target: ast.AST, value_node: ast.expr | None) -> None:
+        """`value.name = new`."""
+        if isinstance(value, Instance):
+            if value.cls is not None and value.cls.has(name):
+                found = value.cls.find(name)
+                setter = found.attributes.get("setter") if isinstance(found, Function) else None
+                if isinstance(setter, Function):
+                    self.call(setter, [value, new], {}, None)
+                    return
+            value.attributes[name] = new
+            shown = f"{self._receiver_name(target)}.{name}"
+            value.stores[name] = self.note_store(new, "attribute", shown, target, value_node, value)
+        elif isinstance(value, Tensor):
+            self._set_tensor_attribute(value, name, new)
+        elif isinstance(value, Unknown):
+            value.attributes[name] = new
+            self.escape(new)
+        elif isinstance(value, ClassValue):
+            value.namespace[name] = new
+            self.note_store(new, "attribute", f"{value.name}.{name}", target, value_node, value)
+        elif isinstance(value, Function):
+            value.attributes[name] = new
+        elif isinstance(value, ProgramModule):
+            value.frame.variables[name] = new
+            value.frame.stores[name] = self.note_store(new, "name", name, target, value_node, None)
+
+    @staticmethod
+    def _receiver_name(target: ast.AST) -> str:
+        if isinstance(target, ast.Attribute):
+            try:
+                return ast.unparse(target.value)
+            except (ValueError, RecursionError):
+                return "self"
+        return "self"
+
+    def _set_tensor_attribute(self, tensor: Tensor, name: str, new: Value) -> None:
+        if name == "grad":
+            if new is None:
+                self.zero_gradients([tensor])
+            else:
+                tensor.contributions = []
+                tensor.has_gradient = isinstance(new, Tensor)
+                tensor.gradient = new if isinstance(new, Tensor) else None
+        elif name == "requires_grad":
+            self.set_requires_grad(tensor, self.truth(new) if not isinstance(new, Unknown) else None)
+        elif name == "data":
+            self.mark_write(tensor, "data")
+
+    def set_requires_grad(self, tensor: Tensor, needed: bool | None) -> None:
+        """`requires_grad_(needed)`, which torch allows on leaves only."""
+        self.needs_grad(tensor)
+        if not tensor.leaf:
+            return
+        if needed is True and tensor.needs is NO and tensor.cuts:
+            tensor.promoted = self.here()
+        tensor.needs = tri(needed)
+        if needed is False:
+            tensor.accumulator = None
+
+    # ------------------------------------------------------------------ items
+
+    def basic_index(self, index: Value) -> bool | None:
+        """Whether indexing a tensor by this makes a view; None if unknown."""
+        if isinstance(index, tuple):
+            known: bool | None = True
+            for part in index:
+                basic = self.basic_index(part)
+                if basic is False:
+                    return False
+                if basic is None:
+                    known = None
+            return known
+        if isinstance(index, bool):
+            return False
+        if isinstance(index, int | slice | type(None) | type(...)):
+            return True
+        if isinstance(index, Unknown):
+            return True if index.number else None
+        if isinstance(index, Tensor | ListValue):
+            # A 0-dim integer tensor indexes like a number.
+            if isinstance(index, Tensor) and index.shape == () and index.dtype is not None and index.dtype.startswith("int"):
+                return True
+            return False
+        return None
+
+    def get_item(self, value: Value, index: Value) -> Value:
+        """`value[index]`."""
+        if isinstance(value, Tensor):
+            return self._tensor_item(value, index)
+        if isinstance(value, ListValue):
+            return self._list_item(value, index)
+        if isinstance(value, tuple):
+            return self._tuple_item(value, index)
+        if isinstance(value, DictValue):
+            return self._dict_item(value, index)
+        if isinstance(value, str):
+            if isinstance(index, int | slice):
+                try:
+                    return value[index]
+                except (IndexError, TypeError, ValueError):
+                    return a_number()
+            return a_number()
+        if isinstance(value, Instance):
+            return self._instance_item(value, index)
+        if isinstance(value, range):
+            if isinstance(index, int | slice):
+                try:
+                    return value[index]
+                except (IndexError, TypeError, ValueError):
+                    return a_number()
+            return a_number()
+        if isinstance(value, Unknown):
+            if isinstance(index, int | str):
+                return self.part_of(value, index)
+            return Unknown(number=value.number, data=value.data, sources=value.sources)
+        if isinstance(value, ClassValue | External):
+            return value
+        if value is None:
+            self.use_of_none()
+        return Unknown()
+
+    def _tensor_item(self, tensor: Tensor, index: Value) -> Value:
+        basic = self.basic_index(index)
+        shape = index_shape(tensor.shape, index) if basic else None
+        if basic is not False:
+            return self.view(tensor, "select", shape)
+        parts = index if isinstance(index, tuple) else (index,)
+        if len(parts) == 1 and isinstance(parts[0], Tensor) and tensor.shape is not None and parts[0].dtype != "bool":
+            first = parts[0].shape
+            shape = (*first, *tensor.shape[1:]) if first is not None and tensor.shape else None
+        # The indices are saved, but torch keeps a copy of its own view of them: writing one does not raise.
+        return self.record("index", [tensor], [], private=True, shape=shape, dtype=tensor.dtype)[0]
+
+    def _list_item(self, value: ListValue, index: Value) -> Value:
+        if isinstance(index, bool):
+            index = int(index)
+        if isinstance(index, int):
+            try:
+                return value.items[index]
+            except IndexError:
+                return value.items[0] if value.homogeneous and value.items else Unknown()
+        if isinstance(index, slice):
+            copy = ListValue(value.items, self.here(), value.kind)
+            copy.open, copy.homogeneous = value.open, value.homogeneous
+            if all(part is None or isinstance(part, int) for part in (index.start, index.stop, index.step)):
+                copy.items = value.items[index]
+            return copy
+        return value.items[-1] if value.items else Unknown()
+
+    def _tuple_item(self, value: tuple[Value, ...], index: Value) -> Value:
+        if isinstance(index, int | slice):
+            try:
+                return value[index]
+            except (IndexError, TypeError, ValueError):
+                return Unknown()
+        return value[-1] if value else Unknown()
+
+    def _dict_item(self, value: DictValue, index: Value) -> Value:
+        key = self.dict_key(index)
+        if key in value.items:
+            return value.items[key]
+        if UNKNOWN_KEY in value.items:
+            return value.items[UNKNOWN_KEY]
+        if value.default is not None:
+            made = self.call(value.default, [], {}, None)
+            value.items[key] = made
+            return made
+        if key is UNKNOWN_KEY and value.items:
+            return list(value.items.values())[-1]
+        return Unknown()
+
+    def _instance_item(self, value: Instance, index: Value) -> Value:
+        children = value.children
+        if isinstance(children, ListValue):
+            if isinstance(index, int) and -len(children.items) <= index < len(children.items):
+                return children.items[index]
+            if isinstance(index, slice):
+                part = Instance(value.kind, None, value.made)
+                part.is_module = True
+                sliced = self._list_item(children, index)
+                part.children = sliced if isinstance(sliced, ListValue) else children
+                return part
+            return children.items[-1] if children.items else Unknown()
+        if isinstance(children, DictValue):
+            return self._dict_item(children, index)
+        if value.cls is not None and value.cls.has("__getitem__"):
+            return self.call(value.cls.find("__getitem__"), [value, index], {}, None)
+        if value.kind == "TensorDataset":
+            stored = value.options.get("tensors")
+            if isinstance(stored, tuple):
+                return tuple(self.get_item(t, index) for t in stored)
+        return Unknown(data=value.kind in ("DataLoader", "Dataset"))
+
+    def part_of(self, value: Unknown, index: Value) -> Value:
+        """A part of an unknown."""
+        site = (value.site, index) if value.site is not None else None
+        part = Unknown(number=value.number, data=value.data, site=site, sources=value.sources)
+        part.parameter = value.parameter
+        part.arguments = value.arguments
+        if site is not None and self.knowledge.facts.get(site):
+            return self.result_of_unknown_call(site, value.sources)
+        return part
+
+    def dict_key(self, key: Value) -> Value:
+        """A value as a dictionary key: itself where it is known and hashable by value or identity."""
+        if isinstance(key, SCALARS):
+            return key
+        if isinstance(key, tuple) and all(isinstance(part, str | int) for part in key):
+            return key
+        if isinstance(key, Tensor | Instance | ClassValue | External | Function):
+            return key.name if isinstance(key, External) else key
+        return UNKNOWN_KEY
+
+    def set_item(self, value: Value, index: Value, new: Value, value_node: ast.expr | None = None) -> None:
+        """`value[index] = new`."""
+        if isinstance(value, Tensor):
+            self._set_tensor_item(value, index, new)
+        elif isinstance(value, ListValue):
+            self._set_list_item(value, index, new)
+            self.note_items(value, [new], value_node)
+        elif isinstance(value, DictValue):
+            value.items[self.dict_key(index)] = new
+            self.note_items(value, [new], value_node)
+        elif isinstance(value, Instance):
+            children = value.children
+            if isinstance(children, DictValue):
+                children.items[self.dict_key(index)] = new
+            elif isinstance(children, ListValue):
+                if isinstance(index, int) and -len(children.items) <= index < len(children.items):
+                    children.items[index] = new
+            elif value.cls is not None and value.cls.has("__setitem__"):
+                self.call(value.cls.find("__setitem__"), [value, index, new], {}, None)
+        elif isinstance(value, Unknown):
+            self.escape(new)
+
+    def _set_tensor_item(self, tensor: Tensor, index: Value, new: Value) -> None:
+        """A slice is a view and a copy into it; anything else is `index_put_`."""
+        basic = self.basic_index(index)
+        operands = [new] if isinstance(new, Tensor) or (isinstance(new, Unknown) and not new.number) else []
+        if basic is not False:
+            whole = index is ... or (isinstance(index, slice) and index.start is None and index.stop is None)
+            refused = tensor.view_kind in ("multi", "hook")
+            if (tensor.base is None and tensor.leaf and whole) or refused:
+                library.in_place.write(self, tensor, "copy", operands)
+            else:
+                library.in_place.write(self, self.view(tensor, "slice"), "copy", operands)
+            return
+        library.in_place.write(self, tensor, "index_put", operands)
+
+    @staticmethod
+    def _set_list_item(value: ListValue, index: Value, new: Value) -> None:
+        if isinstance(index, int) and -len(value.items) <= index < len(value.items):
+            value.items[index] = new
+        elif isinstance(index, slice):
+            if isinstance(new, ListValue | tuple):
+                parts = new.items if isinstance(new, ListValue) else list(new)
+                if all(part is None or isinstance(part, int) for part in (index.start, index.stop)) and index.step is None:
+                    value.items[index] = parts
+                else:
+                    value.items.extend(parts)
+        elif value.items:
+            value.items[-1] = new
+        else:
+            value.items.append(new)

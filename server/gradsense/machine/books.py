@@ -1,0 +1,350 @@
+"""Making tensors and nodes, views and in-place writes: the part of autograd that runs in the forward pass."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+
+from gradsense.machine.events import Event, LeafWritten, ViewWritten
+from gradsense.machine.graph import Cut, Node, Saved, Shape, Storage, Tensor, Write
+from gradsense.machine.place import Epoch, Place
+from gradsense.machine.tri import MAYBE, NO, YES, Tri, any_of
+from gradsense.machine.values import Instance
+from gradsense.syntax.source import Source
+
+MAX_CUTS = 6
+
+
+class PathEnds(Exception):
+    """The program raises here: nothing after it runs on this path."""
+
+    def __init__(self, event: Event) -> None:
+        super().__init__(type(event).__name__)
+        self.event = event
+
+
+# A saved tensor of an op that is being recorded: a tensor, or the index of an output.
+SavedSpec = tuple[Tensor | int, bool]
+
+
+class Books:
+    """Autograd's books for one path through a program.
+
+    Attributes:
+        node: the syntax being run, for places.
+        grad_mode: whether operations are recorded.
+        assumed: inside a walk that we assume a caller to make: only sure events count.
+    """
+
+    def __init__(self, source: Source, root: ast.AST) -> None:
+        self.source = source
+        self.node: ast.AST = root
+        self.stack: tuple[Place, ...] = ()
+        self.epoch: Epoch = ()
+        self.grad_mode: Tri = YES
+        self.inference = False
+        self.autocast = False
+        self.order = 0
+        self.node_count = 0
+        self.events: list[Event] = []
+        self.module: Instance | None = None
+        self.assumed = False
+        self.catching = 0
+        # Inside the forward of a module, at any depth.
+        self.forward_depth = 0
+
+    # ------------------------------------------------------------------ places and events
+
+    def here(self, node: ast.AST | None = None) -> Place:
+        """The place of `node`, or of what is being run."""
+        return Place(self.source, node or self.node, self.stack)
+
+    def tick(self) -> int:
+        """The next moment."""
+        self.order += 1
+        return self.order
+
+    def report(self, event: Event) -> None:
+        """Notes an event; ends the path where it surely raises.
+
+        Raises:
+            PathEnds: if the event raises and is sure.
+        """
+        if event.raises:
+            if self.assumed:
+                if not event.sure:
+                    return
+                event.assumed = True
+            event.caught = self.catching > 0
+            key = event.key
+            if not any(known.key == key for known in self.events[-40:]):
+                self.events.append(event)
+            if event.sure:
+                raise PathEnds(event)
+        else:
+            self.events.append(event)
+
+    # ------------------------------------------------------------------ tensors and nodes
+
+    def tensor(
+        self,
+        shape: Shape | None = None,
+        dtype: str | None = "float32",
+        needs: Tri = NO,
+        storage: Storage | None = None,
+    ) -> Tensor:
+        """A new tensor made here, a leaf until an op says otherwise."""
+        return Tensor(self.here(), shape, dtype, needs, storage)
+
+    def record_node(
+        self, op: str, parents: Iterable[Node | None], saved: list[Saved], private: bool, sure: bool, place: Place | None = None
+    ) -> Node:
+        """A new node of the graph."""
+        self.node_count += 1
+        unique = tuple(dict.fromkeys(p for p in parents if p is not None))
+        node = Node(op, place or self.here(), self.tick(), self.node_count, unique, saved, private, sure, self.epoch)
+        node.module = self.module
+        return node
+
+    def accumulator(self, leaf: Tensor) -> Node:
+        """The node that adds into the leaf's `.grad`."""
+        if leaf.accumulator is None:
+            node = Node("AccumulateGrad", leaf.made, self.tick(), 0, (), [], False, leaf.needs is YES, self.epoch)
+            node.ancestry = 0
+            node.accumulates = leaf
+            node.output = leaf
+            leaf.accumulator = node
+        return leaf.accumulator
+
+    def edge(self, tensor: Tensor) -> Node | None:
+        """The node that a consumer of the tensor points at, or None if it needs no grad."""
+        if self.needs_grad(tensor) is NO:
+            return None
+        if tensor.leaf:
+            return self.accumulator(tensor)
+        return tensor.node
+
+    def needs_grad(self, tensor: Tensor) -> Tri:
+        """torch's `requires_grad`, after a view has caught up with its base."""
+        base = tensor.base
+        if base is not None and base.rebased != tensor.seen:
+            tensor.seen = base.rebased
+            if base.needs is not NO:
+                if tensor.floating:
+                    tensor.needs = base.needs
+                tensor.leaf = False
+                tensor.node = self.record_node("view", (self.edge(base),), [], False, True, tensor.made)
+                tensor.node.output = tensor
+        return tensor.needs
+
+    def graph_of(self, tensor: Tensor) -> Node | None:
+        """torch's `grad_fn`."""
+        self.needs_grad(tensor)
+        return tensor.node
+
+    def record(
+        self,
+        op: str,
+        inputs: Sequence[Tensor],
+        saved: Sequence[SavedSpec] = (),
+        *,
+        private: bool = False,
+        perhaps: bool = False,
+        shape: Shape | None = None,
+        shapes: Sequence[Shape | None] | None = None,
+        dtype: str | None = "float32",
+        differentiable: Sequence[bool] = (True,),
+        sure: bool = True,
+    ) -> list[Tensor]:
+        """Runs a differentiable op: new tensors, and a node if one input needs grad.
+
+        Args:
+            inputs: the tensors that a gradient can flow to.
+            saved: what the node keeps: a tensor, or the index of an output, and whether that is sure.
+            private: whether it keeps something that no one else can write to (a mask, a clone).
+            perhaps: whether it may keep something, which is not known.
+            shapes: the shapes of several outputs; `shape` is that of the first.
+            differentiable: one entry an output: whether it can carry a gradient.
+            sure: whether the op's behaviour is known.
+        """
+        needs = any_of(self.needs_grad(t) for t in inputs)
+        if self.inference or self.grad_mode is NO:
+            recorded = NO
+        elif self.grad_mode is MAYBE and needs is not NO:
+            recorded = MAYBE
+        else:
+            recorded = needs
+        if self.autocast and dtype is not None and dtype.startswith("float"):
+            dtype = None
+        outputs: list[Tensor] = []
+        for index, can in enumerate(differentiable):
+            output_shape = shapes[index] if shapes is not None else shape if index == 0 else None
+            output = self.tensor(output_shape, dtype if can else "int64")
+            output.needs = recorded if can else NO
+            outputs.append(output)
+        cuts = merge_cuts(t.cuts for t in inputs)
+        if recorded is not NO:
+            kept: list[Saved] = []
+            for what, sure_saved in saved:
+                if isinstance(what, int):
+                    if what >= len(outputs):
+                        private = True
+                        continue
+                    what = outputs[what]
+                kept.append(Saved(what, what.storage.version, sure_saved and sure))
+            node = self.record_node(op, [self.edge(t) for t in inputs], kept, private, recorded is YES and sure)
+            node.perhaps = perhaps
+            node.output = outputs[0]
+            for output in outputs:
+                if output.needs is not NO:
+                    output.node = node
+                    output.leaf = False
+        if needs is not NO and (recorded is NO or not all(differentiable)):
+            lost = (*cuts, Cut("no_grad" if recorded is NO else op, self.here()))[-MAX_CUTS:]
+            for output in outputs:
+                output.cuts = lost if output.needs is NO else cuts
+        elif cuts:
+            for output in outputs:
+                output.cuts = cuts
+        if recorded is not YES and any(t.origin == "unknown" for t in inputs):
+            for output in outputs:
+                output.origin = "unknown"
+        for output in outputs:
+            output.device = inputs[0].device if inputs else None
+        return outputs
+
+    def constant(self, op: str, inputs: Iterable[Tensor], shape: Shape | None = None, dtype: str | None = "int64") -> Tensor:
+        """The result of an op that no gradient flows through: `argmax`, a comparison, `round` to an integer."""
+        inputs = list(inputs)
+        result = self.tensor(shape, dtype)
+        cuts = merge_cuts(t.cuts for t in inputs)
+        if any(self.needs_grad(t) is not NO for t in inputs):
+            cuts = (*cuts, Cut(op, self.here()))[-MAX_CUTS:]
+        result.cuts = cuts
+        if any(t.origin == "unknown" for t in inputs):
+            result.origin = "unknown"
+        return result
+
+    # ------------------------------------------------------------------ views and aliases
+
+    def view(
+        self,
+        tensor: Tensor,
+        op: str,
+        shape: Shape | None = None,
+        *,
+        kind: str | None = None,
+        contiguous: bool | None = None,
+        expanded: bool = False,
+    ) -> Tensor:
+        """A view: the same storage, and a node that saves nothing."""
+        needs = self.needs_grad(tensor)
+        result = self.tensor(shape, tensor.dtype, NO, tensor.storage)
+        result.contiguous = tensor.contiguous if contiguous is None else contiguous
+        result.expanded = expanded or tensor.expanded
+        result.through = tensor.through
+        result.cuts = tensor.cuts
+        result.origin = tensor.origin
+        result.gradient_of = tensor.gradient_of
+        result.device = tensor.device
+        base = tensor.base if tensor.base is not None else tensor
+        result.base = base
+        result.seen = base.rebased
+        if kind is not None or tensor.view_kind in ("multi", "hook", "no_grad"):
+            result.view_kind = kind or tensor.view_kind
+        if self.inference or needs is NO:
+            return result
+        if self.grad_mode is NO:
+            result.view_kind = "no_grad"
+            result.cuts = (*tensor.cuts, Cut("no_grad", self.here()))[-MAX_CUTS:]
+            return result
+        result.needs = needs if self.grad_mode is YES else MAYBE
+        result.leaf = False
+        result.node = self.record_node(op, (self.edge(tensor),), [], False, result.needs is YES)
+        result.node.output = result
+        return result
+
+    def detached(self, tensor: Tensor, how: str = "detach") -> Tensor:
+        """`x.detach()` or `x.data`: the same storage, no graph."""
+        result = self.tensor(tensor.shape, tensor.dtype, NO, tensor.storage)
+        result.contiguous = tensor.contiguous
+        result.cuts = tensor.cuts
+        result.origin = "known" if tensor.origin == "known" else "unknown"
+        result.device = tensor.device
+        if self.needs_grad(tensor) is not NO:
+            result.cuts = (*tensor.cuts, Cut(how, self.here()))[-MAX_CUTS:]
+        result.through = how if how != "detach" or tensor.through is None else tensor.through
+        result.gradient_of = tensor.gradient_of
+        return result
+
+    # ------------------------------------------------------------------ writes
+
+    def mark_write(self, tensor: Tensor, kind: str = "inplace", *, sure: bool = True) -> Write:
+        """Bumps the storage's version, or notes a write that torch does not count."""
+        storage = tensor.storage
+        write = Write(self.here(), self.tick(), kind, tensor.through, self.module, self.epoch, sure)
+        if kind in ("fused", "data") or tensor.through in ("data", "numpy"):
+            storage.silent.append(write)
+        else:
+            storage.writes.append(write)
+        return write
+
+    def check_in_place(self, tensor: Tensor, needs: Tri) -> None:
+        """Reports a write that torch refuses at once. `needs` is whether the result would need grad.
+
+        Raises:
+            PathEnds: if it surely raises.
+        """
+        if self.grad_mode is NO or needs is NO or tensor.origin == "unknown" or tensor.phantom:
+            return
+        sure = needs is YES and self.grad_mode is YES
+        base = tensor.base
+        if base is None:
+            if tensor.leaf and self.needs_grad(tensor) is not NO:
+                self.report(LeafWritten(place=self.here(), sure=sure and tensor.needs is YES, tensor=tensor, view=False))
+            return
+        if tensor.view_kind in ("multi", "hook", "no_grad"):
+            if base.phantom or base.origin == "unknown":
+                return
+            spot = self.module.made if self.module is not None and tensor.view_kind == "hook" else None
+            self.report(
+                ViewWritten(place=self.here(), sure=sure, tensor=tensor, why=tensor.view_kind, spot=spot)
+            )
+        elif base.leaf and base.base is None and self.needs_grad(base) is YES and not base.phantom:
+            self.report(LeafWritten(place=self.here(), sure=sure, tensor=tensor, view=True))
+        elif tensor.expanded:
+            self.report(ViewWritten(place=self.here(), sure=False, tensor=tensor, why="expanded"))
+
+    def rebase(self, tensor: Tensor, op: str, parents: Iterable[Node | None], saved: list[Saved], private: bool, sure: bool) -> None:
+        """Gives a written tensor its new node; a written view gives one to its base (CopySlices) as well."""
+        base = tensor.base
+        needs = YES if sure else MAYBE
+        if base is None:
+            node = self.record_node(op, parents, saved, private, sure)
+            node.output = tensor
+            tensor.node = node
+            tensor.needs = needs if tensor.needs is not YES else YES
+            tensor.leaf = False
+            tensor.rebased += 1
+            return
+        # CopySlices keeps what it needs to replay the view: a second walk always raises.
+        node = self.record_node(op, [self.edge(base), *parents], saved, True, sure)
+        node.output = base
+        base.node = node
+        base.needs = needs if base.needs is not YES else YES
+        base.leaf = False
+        base.rebased += 1
+        tensor.seen = base.rebased
+        tensor.needs = base.needs
+        tensor.leaf = False
+        tensor.node = self.record_node("view", (node,), [], False, True)
+        tensor.node.output = tensor
+
+
+def merge_cuts(groups: Iterable[tuple[Cut, ...]]) -> tuple[Cut, ...]:
+    """The cuts of several inputs, oldest dropped."""
+    merged: tuple[Cut, ...] = ()
+    for group in groups:
+        if group:
+            merged += tuple(c for c in group if c not in merged)
+    return merged[-MAX_CUTS:]

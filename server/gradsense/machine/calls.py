@@ -1,0 +1,335 @@
+"""Calling things: functions and classes of the program, and whatever the libraries provide."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from gradsense.machine import library
+from gradsense.machine.frames import Frame
+from gradsense.machine.graph import Tensor
+from gradsense.machine.iteration import Iteration
+from gradsense.machine.state import ReturnSignal
+from gradsense.machine.tri import tri
+from gradsense.machine.values import (
+    BoundMethod,
+    ClassValue,
+    DictValue,
+    External,
+    Function,
+    GeneratorValue,
+    GradMode,
+    Instance,
+    LibraryMethod,
+    Native,
+    Partial,
+    Unknown,
+    Value,
+)
+
+# How often one function may be active at once: recursion is cut there.
+RECURSION = 4
+
+
+class Calls(Iteration):
+    """Calls."""
+
+    def call(self, function: Value, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+        if self.depth > self.limits.depth:
+            self.cut_short = True
+            return Unknown()
+        if isinstance(function, Function):
+            return self.call_function(function, arguments, keywords, node)
+        if isinstance(function, BoundMethod):
+            return self.call(function.function, [function.receiver, *arguments], keywords, node)
+        if isinstance(function, ClassValue):
+            return self.instantiate(function, arguments, keywords, node)
+        if isinstance(function, Instance):
+            return self.call_instance(function, arguments, keywords, node)
+        if isinstance(function, External):
+            return library.call_external(self, function.name, arguments, keywords, node)
+        if isinstance(function, LibraryMethod):
+            return library.call_method(self, function.receiver, function.name, arguments, keywords, node)
+        if isinstance(function, Partial):
+            return self.call(
+                function.function, function.arguments + arguments, {**function.keywords, **keywords}, node
+            )
+        if isinstance(function, Native):
+            return function.call(arguments, keywords)
+        if isinstance(function, GradMode):
+            # `torch.no_grad()(f)`
+            if arguments and isinstance(arguments[0], Function):
+                self.decorate_grad_mode(arguments[0], function)
+                return arguments[0]
+            return Unknown()
+        return library.unknown.call_unknown(self, function, arguments, keywords, node)
+
+    @staticmethod
+    def decorate_grad_mode(function: Function, mode: GradMode) -> None:
+        """`@torch.no_grad()`."""
+        if mode.enabled is not None:
+            function.grad_mode = (mode.enabled, mode.inference)
+
+    # ------------------------------------------------------------------ functions
+
+    def call_function(
+        self, function: Function, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+    ) -> Value:
+        """Calls a function of the program; a generator function only makes its generator."""
+        if is_generator(function.node):
+            self.called.add(function.node)
+            return GeneratorValue(function, arguments, keywords, node)
+        return self.enter_function(function, arguments, keywords, node)
+
+    def enter_function(
+        self,
+        function: Function,
+        arguments: list[Value],
+        keywords: dict[str, Value],
+        node: ast.AST | None,
+        *,
+        on_yield: Callable[[Value], Value] | None = None,
+        frame: Frame | None = None,
+    ) -> Value:
+        definition = function.node
+        self.called.add(definition)
+        active = self.active_calls.get(definition, 0)
+        if self.depth > self.limits.depth or active >= RECURSION:
+            self.cut_short = True
+            return Unknown()
+        inner = Frame(function.source, function.environment, function)
+        inner.on_yield = on_yield
+        self._bind_parameters(inner, function, arguments, keywords)
+        if function.owner is not None:
+            inner.receiver = arguments[0] if arguments else None
+        site = self.here(node)
+        previous = (self.source, self.stack, self.grad_mode, self.inference, self.node)
+        is_forward = function.name == "forward" and function.owner is not None
+        self.source = function.source
+        self.stack = (*self.stack, site)
+        self.depth += 1
+        self.active_calls[definition] = active + 1
+        self.forward_depth += is_forward
+        if function.grad_mode is not None:
+            enabled, inference = function.grad_mode
+            self.grad_mode = tri(enabled)
+            self.inference = self.inference or inference
+        try:
+            with self.entered(inner):
+                if isinstance(definition, ast.Lambda):
+                    return self.evaluate(definition.body)
+                try:
+                    self.run_block(definition.body)
+                except ReturnSignal as signal:
+                    return signal.value
+                return None
+        finally:
+            self.source, self.stack, mode, inference, self.node = previous
+            self.depth -= 1
+            self.active_calls[definition] = active
+            self.forward_depth -= is_forward
+            if function.grad_mode is not None:
+                self.grad_mode, self.inference = mode, inference
+
+    def _bind_parameters(
+        self, frame: Frame, function: Function, arguments: list[Value], keywords: dict[str, Value]
+    ) -> None:
+        parameters = function.node.args
+        positional = [a.arg for a in (*parameters.posonlyargs, *parameters.args)]
+        variables = frame.variables
+        for name, value in zip(positional, arguments, strict=False):
+            variables[name] = value
+        if parameters.vararg is not None:
+            variables[parameters.vararg.arg] = tuple(arguments[len(positional) :])
+        named = {*positional, *(a.arg for a in parameters.kwonlyargs)}
+        extra = DictValue()
+        for name, value in keywords.items():
+            if name in named:
+                variables[name] = value
+            else:
+                extra.items[name] = value
+        if parameters.kwarg is not None:
+            variables[parameters.kwarg.arg] = extra
+        for name, value in zip(reversed(positional), reversed(function.defaults), strict=False):
+            variables.setdefault(name, value)
+        for argument, value, default in zip(
+            parameters.kwonlyargs, function.keyword_defaults, parameters.kw_defaults, strict=False
+        ):
+            if default is not None:
+                variables.setdefault(argument.arg, value)
+        for argument in (*parameters.posonlyargs, *parameters.args, *parameters.kwonlyargs):
+            if argument.arg not in variables:
+                variables[argument.arg] = self.missing_argument(argument, function)
+
+    def missing_argument(self, argument: ast.arg, function: Function) -> Value:
+        """A parameter that the caller did not give: configuration in a constructor, anything elsewhere."""
+        if argument.annotation is not None:
+            known = self.from_annotation(argument.annotation, function)
+            if known is not None:
+                return known
+        value = Unknown(name=argument.arg, data=function.name == "__init__")
+        value.parameter = not value.data
+        return value
+
+    def from_annotation(self, annotation: ast.expr, function: Function) -> Value:
+        """An instance of the class of the program that a parameter is annotated with, or a plain number."""
+        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+            try:
+                annotation = ast.parse(annotation.value, mode="eval").body
+            except (SyntaxError, ValueError, RecursionError):
+                return None
+        if isinstance(annotation, ast.Name) and annotation.id in ("int", "float", "str", "bool"):
+            return Unknown(number=True)
+        if not isinstance(annotation, ast.Name | ast.Attribute) or self.depth > 6:
+            return None
+        with self.entered(Frame(function.source, function.environment)):
+            try:
+                found = self.evaluate(annotation)
+            except RecursionError:
+                return None
+        if isinstance(found, ClassValue) and not self.active_calls.get(found.node):
+            self.active_calls[found.node] = 1
+            try:
+                made = self.instantiate(found, [], {}, None)
+            finally:
+                self.active_calls[found.node] = 0
+            return made
+        return None
+
+    # ------------------------------------------------------------------ classes
+
+    def instantiate(
+        self, cls: ClassValue, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+    ) -> Value:
+        """Makes an object of a class of the program."""
+        made = Instance(None, cls, self.here(node))
+        bases = cls.library_bases()
+        for base in bases:
+            last = base.rpartition(".")[2]
+            if base.startswith("torch.nn.") or last in ("Module", "LightningModule"):
+                made.is_module = True
+                if last not in ("Module", "LightningModule"):
+                    made.kind = last
+            elif base == "torch.autograd.Function":
+                made.kind = "Function"
+            elif base.startswith("torch.utils.data."):
+                made.kind = "Dataset"
+            elif base.startswith("torch.optim.") and last != "Optimizer":
+                return library.optim.make(self, last, arguments, keywords, node)
+            elif last in ("NamedTuple", "namedtuple"):
+                made.kind = "NamedTuple"
+        if cls.has_unknown_base:
+            made.opaque = True
+            made.is_module = made.is_module or not bases
+        if cls.has("__init__"):
+            initialiser = cls.find("__init__")
+            if isinstance(initialiser, Function):
+                self.call_function(initialiser, [made, *arguments], keywords, node)
+        elif (fields := _fields(cls)) is not None:
+            self._fill_fields(made, fields, arguments, keywords)
+            if cls.has("__post_init__"):
+                self.call(cls.find("__post_init__"), [made], {}, node)
+        elif made.kind is not None and made.is_module:
+            library.nn.initialise(self, made, made.kind, arguments, keywords, node)
+        return made
+
+    def _fill_fields(
+        self,
+        made: Instance,
+        fields: list[tuple[str, ast.expr | None]],
+        arguments: list[Value],
+        keywords: dict[str, Value],
+    ) -> None:
+        for index, (name, default) in enumerate(fields):
+            if index < len(arguments):
+                value = arguments[index]
+            elif name in keywords:
+                value = keywords[name]
+            elif default is not None:
+                value = library.stdlib.field_default(self, default)
+            else:
+                value = Unknown(name=name)
+            made.attributes[name] = value
+            made.stores[name] = self.note_store(value, "attribute", f".{name}", self.node, None, made)
+
+    def call_instance(
+        self, instance: Instance, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+    ) -> Value:
+        """`obj(…)`: a module's hooks and forward, or `__call__`."""
+        if not instance.is_module:
+            if instance.cls is not None and instance.cls.has("__call__"):
+                return self.call(instance.cls.find("__call__"), [instance, *arguments], keywords, node)
+            return library.call_kind(self, instance, arguments, keywords, node)
+        if instance.cls is not None and isinstance(instance.cls.namespace.get("__call__"), Function):
+            return self.call(instance.cls.namespace["__call__"], [instance, *arguments], keywords, node)
+        self.mark_reached()
+        for hook in instance.pre_hooks:
+            changed = self.call(hook, [instance, tuple(arguments)], {}, node)
+            if isinstance(changed, tuple):
+                arguments = list(changed)
+            elif isinstance(changed, Tensor):
+                arguments = [changed]
+        if instance.backward_hook is not None:
+            arguments = [self._hooked(a) for a in arguments]
+        result = self.forward(instance, arguments, keywords, node)
+        if instance.backward_hook is not None:
+            result = self._hooked(result)
+        for hook in instance.forward_hooks:
+            changed = self.call(hook, [instance, tuple(arguments), result], {}, node)
+            if changed is not None and not isinstance(changed, Unknown):
+                result = changed
+        return result
+
+    def forward(
+        self, instance: Instance, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+    ) -> Value:
+        """A module's forward, without hooks."""
+        if instance.cls is not None and instance.cls.has("forward"):
+            return self.call(instance.cls.find("forward"), [instance, *arguments], keywords, node)
+        if instance.kind is not None and instance.kind != "Function":
+            previous = self.module
+            self.module = instance
+            self.forward_depth += 1
+            try:
+                return library.nn.forward(self, instance, arguments, keywords, node)
+            finally:
+                self.module = previous
+                self.forward_depth -= 1
+        return library.unknown.call_unknown(self, Unknown(), [*arguments, instance], keywords, node)
+
+    def _hooked(self, value: Value) -> Value:
+        """A full backward hook wraps inputs and outputs in a view that may not be written."""
+        if isinstance(value, Tensor) and self.needs_grad(value).value and self.grad_mode.value:
+            return self.view(value, "BackwardHookFunction", value.shape, kind="hook")
+        if isinstance(value, tuple):
+            return tuple(self._hooked(v) for v in value)
+        return value
+
+
+def _fields(cls: ClassValue) -> list[tuple[str, ast.expr | None]] | None:
+    found: list[tuple[str, ast.expr | None]] | None = None
+    for base in reversed(cls.linear()):
+        if base.fields is not None:
+            names = [name for name, _ in base.fields]
+            found = [f for f in found or [] if f[0] not in names] + base.fields
+    return found
+
+
+
+def is_generator(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool:
+    """Whether a function's own body has a `yield`."""
+    if isinstance(node, ast.Lambda):
+        return False
+    known = getattr(node, "_gradsense_generator", None)
+    if known is not None:
+        return bool(known)
+    found = False
+    todo: list[ast.AST] = list(node.body)
+    while todo and not found:
+        item = todo.pop()
+        if isinstance(item, ast.Yield | ast.YieldFrom):
+            found = True
+        elif not isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            todo.extend(ast.iter_child_nodes(item))
+    node._gradsense_generator = found  # type: ignore[union-attr]
+    return found

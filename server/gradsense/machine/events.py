@@ -1,0 +1,428 @@
+"""Facts of the books that a rule may speak about. Each carries its proof; a rule picks the words and the squiggle."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from gradsense.machine.graph import Cut, Node, Saved, Store, Tensor, Walk, Write
+from gradsense.machine.place import Place
+
+
+@dataclass(eq=False, kw_only=True)
+class Event:
+    """Something that happened on one path.
+
+    Attributes:
+        place: where it surfaces: the line that torch's traceback would end on, or the line concerned.
+        sure: whether every fact of its proof is known.
+        raises: whether torch raises there.
+        caught: an `except` of the program takes the error.
+        certain: set after all paths were run: it happens on every path that gets there.
+        also: other lines of the story that the proof passed through.
+    """
+
+    raises: ClassVar[bool] = False
+
+    place: Place
+    sure: bool = True
+    caught: bool = False
+    certain: bool = True
+    assumed: bool = False
+    also: list[tuple[Place, str]] = field(default_factory=list)
+
+    @property
+    def culprit(self) -> Place:
+        """Where the person should edit, as far as the machine can tell."""
+        return self.place
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for the same fault met on another path."""
+        return (type(self).__name__, self.culprit.key, self.place.key)
+
+
+@dataclass(eq=False, kw_only=True)
+class WalkedTwice(Event):
+    """A walk reaches a node whose saved tensors an earlier walk freed.
+
+    Attributes:
+        manner: `same` (the same root again), `carried` (from an earlier pass, through a value that outlived it),
+            `outside_loop` (made before the loop), `shared` (several losses over one forward),
+            `player` (the shared part belongs to another optimizer's network).
+        node: the first node met that was freed.
+        meeting: the newest freed node on the way, whose output the new graph was built on.
+        entry: the new graph's node on top of it, or None where the root itself was freed.
+        held: the tensor that carried the old graph.
+        stores: where that tensor was put.
+        use: for `player`, the call in the first walk's graph that should have had a detached argument.
+    """
+
+    raises = True
+
+    manner: str
+    node: Node
+    first: Walk
+    walk: Walk
+    meeting: Node
+    entry: Node | None
+    held: Tensor | None
+    stores: list[Store]
+    spot: Place
+    use: Place | None = None
+    loop: ast.AST | None = None
+
+    @property
+    def culprit(self) -> Place:
+        return self.spot
+
+
+@dataclass(eq=False, kw_only=True)
+class SavedModified(Event):
+    """A walk finds a saved tensor at another version than it was saved with.
+
+    Attributes:
+        manner: `inplace`, `module`, `detach` (reached through a detached or other alias), `step`, `carried`
+            (an optimizer's step between passes that a carried value links), `outside_loop`, `player`.
+    """
+
+    raises = True
+
+    manner: str
+    node: Node
+    saved: Saved
+    write: Write
+    walk: Walk
+    spot: Place
+    held: Tensor | None = None
+    stores: list[Store] = field(default_factory=list)
+    loop: ast.AST | None = None
+
+    @property
+    def culprit(self) -> Place:
+        return self.spot
+
+
+@dataclass(eq=False, kw_only=True)
+class SilentlyModified(Event):
+    """A saved tensor was written without a version bump: no error, a wrong gradient."""
+
+    node: Node
+    saved: Saved
+    write: Write
+    walk: Walk | None
+
+    @property
+    def culprit(self) -> Place:
+        return self.write.place
+
+
+@dataclass(eq=False, kw_only=True)
+class LeafWritten(Event):
+    """An in-place write to a leaf that needs grad, or to a view of one."""
+
+    raises = True
+
+    tensor: Tensor
+    view: bool
+
+
+@dataclass(eq=False, kw_only=True)
+class ViewWritten(Event):
+    """An in-place write to a view that torch refuses.
+
+    Attributes:
+        why: `multi` (unbind, split, chunk), `no_grad`, `hook` (a module with full backward hooks), `detach` (`detach_()`
+            of a view), `expanded`.
+    """
+
+    raises = True
+
+    tensor: Tensor
+    why: str
+    spot: Place | None = None
+
+    @property
+    def culprit(self) -> Place:
+        return self.spot or self.place
+
+
+@dataclass(eq=False, kw_only=True)
+class OutWithGrad(Event):
+    """`out=` with tensors that need grad."""
+
+    raises = True
+
+
+@dataclass(eq=False, kw_only=True)
+class DirtyNotReturned(Event):
+    """A custom Function marks an input dirty and returns another tensor."""
+
+    raises = True
+
+    marked: Place
+
+    @property
+    def culprit(self) -> Place:
+        return self.marked
+
+
+@dataclass(eq=False, kw_only=True)
+class NoGraph(Event):
+    """A walk from something that has no graph."""
+
+    raises = True
+
+    tensor: Tensor
+    cuts: tuple[Cut, ...]
+    walk_kind: str
+    spot: Place
+
+    @property
+    def culprit(self) -> Place:
+        return self.spot
+
+
+@dataclass(eq=False, kw_only=True)
+class GraphLost(Event):
+    """A value lost its graph and `requires_grad` hides it: no error, and no gradient.
+
+    Attributes:
+        how: `promoted` (`requires_grad_()` on a computed value) or `tensor` (`torch.tensor(…, requires_grad=True)`).
+    """
+
+    how: str
+    cuts: tuple[Cut, ...] = ()
+    tensor: Tensor | None = None
+
+
+@dataclass(eq=False, kw_only=True)
+class NotScalar(Event):
+    """An implicit walk from a tensor of more than one element."""
+
+    raises = True
+
+    tensor: Tensor
+    spot: Place
+
+    @property
+    def culprit(self) -> Place:
+        return self.spot
+
+
+@dataclass(eq=False, kw_only=True)
+class GradOfNonLeaf(Event):
+    """`.grad` of a tensor that is not a leaf is None; `raises` when the program then computes with it."""
+
+    tensor: Tensor
+    read: Place
+    used: Place | None = None
+    spot: Place | None = None
+
+    @property
+    def culprit(self) -> Place:
+        return self.spot or self.read
+
+
+@dataclass(eq=False, kw_only=True)
+class GradOfNonLeafUsed(GradOfNonLeaf):
+    """The None is computed with: TypeError or AttributeError."""
+
+    raises = True
+
+
+@dataclass(eq=False, kw_only=True)
+class NumpyOfGraph(Event):
+    """`numpy()` of a tensor that needs grad."""
+
+    raises = True
+
+    tensor: Tensor
+    spot: Place
+
+    @property
+    def culprit(self) -> Place:
+        return self.spot
+
+
+@dataclass(eq=False, kw_only=True)
+class DeepcopyOfGraph(Event):
+    """`copy.deepcopy` of a tensor that is not a leaf."""
+
+    raises = True
+
+    tensor: Tensor
+
+
+@dataclass(eq=False, kw_only=True)
+class SavedRead(Event):
+    """`grad_fn._saved_x` read after a walk freed it."""
+
+    raises = True
+
+    node: Node
+    freed: Walk
+
+
+@dataclass(eq=False, kw_only=True)
+class GraphGrows(Event):
+    """What one slot keeps alive grows with every pass of a loop.
+
+    Attributes:
+        store: the last store into the slot, in the loop.
+        slot: `name`, `attribute`, `container`, `gradient`.
+        loop: the loop.
+        nodes_per_pass: how many nodes more each pass.
+        walked: whether what is kept has been walked: then only nodes stay, else activations too.
+        value: the newest tensor kept.
+        short: the loop is a short one, whose end lets go of what was kept.
+        evaluation: the call that built the graph, where no walk ever takes it.
+    """
+
+    store: Store
+    slot: str
+    loop: ast.AST
+    nodes_per_pass: int
+    walked: bool
+    retained: bool
+    value: Tensor | None
+    short: bool = False
+    evaluation: Place | None = None
+
+    @property
+    def culprit(self) -> Place:
+        return self.store.place
+
+
+@dataclass(eq=False, kw_only=True)
+class RetainedWalk(Event):
+    """`retain_graph=True`.
+
+    Attributes:
+        needed: a later walk went through what was retained.
+        hides: the value of an earlier pass that a later walk reached only because of it.
+        redundant: `create_graph=True` stands beside it.
+    """
+
+    call: Place
+    needed: bool
+    hides: WalkedTwice | None = None
+    redundant: bool = False
+
+
+@dataclass(eq=False, kw_only=True)
+class CreateGraphBackward(Event):
+    """`backward(create_graph=True)`: `.grad` holds graphs."""
+
+    grows: bool = False
+
+
+@dataclass(eq=False, kw_only=True)
+class ConstantGradient(Event):
+    """A gradient made without `create_graph=True` is a term of a loss: a constant, silently."""
+
+    grad_call: Place
+    walk: Walk
+
+    @property
+    def culprit(self) -> Place:
+        return self.grad_call
+
+
+@dataclass(eq=False, kw_only=True)
+class StaleGradients(Event):
+    """A step uses a contribution that an earlier step of the same optimizer used already."""
+
+    walk: Walk
+    step: Place
+
+
+@dataclass(eq=False, kw_only=True)
+class GradientsDiscarded(Event):
+    """All that a walk contributed is zeroed before any step used it."""
+
+    walk: Walk
+
+
+@dataclass(eq=False, kw_only=True)
+class DeadTerm(Event):
+    """A term of a walked loss moves nothing.
+
+    Attributes:
+        cut: where it lost its graph, or None where it has one but no optimizer steps what it reaches.
+    """
+
+    term: Tensor
+    walk: Walk
+    cut: Cut | None
+
+    @property
+    def culprit(self) -> Place:
+        return self.cut.place if self.cut is not None else self.term.made
+
+
+@dataclass(eq=False, kw_only=True)
+class LossNeverWalked(Event):
+    """A training loss that no walk takes in, or that is overwritten before one does."""
+
+    loss: Tensor
+    overwritten: Place | None = None
+
+
+@dataclass(eq=False, kw_only=True)
+class DiscardedResult(Event):
+    """An out-of-place method as a statement: its result is thrown away."""
+
+    method: str
+    tensor: Tensor | None = None
+
+
+@dataclass(eq=False, kw_only=True)
+class UselessMutation(Event):
+    """A statement that looks like a change and is none: `x.requires_grad` … `optimizer.zero_grad` without a call."""
+
+    what: str
+
+
+@dataclass(eq=False, kw_only=True)
+class InplaceAllowed(Event):
+    """An in-place write to a tracked activation that torch allows.
+
+    Attributes:
+        maker: the op that made the tensor, which did not save it.
+    """
+
+    tensor: Tensor
+    maker: str
+
+
+@dataclass(eq=False, kw_only=True)
+class AnomalyOn(Event):
+    """Anomaly detection is switched on and stays on."""
+
+
+@dataclass(eq=False, kw_only=True)
+class SyncEachStep(Event):
+    """`.item()` of a tensor on the GPU in every pass of a training loop."""
+
+    tensor: Tensor
+
+
+@dataclass(eq=False, kw_only=True)
+class ReduceWithGraph(Event):
+    """A collective on a tensor that has its graph."""
+
+    tensor: Tensor
+
+
+@dataclass(eq=False, kw_only=True)
+class WastedWalk(Event):
+    """A walk goes through another network whose gradients are all zeroed unused (an undetached fake)."""
+
+    walk: Walk
+    use: Place
+
+    @property
+    def culprit(self) -> Place:
+        return self.use

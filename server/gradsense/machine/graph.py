@@ -1,0 +1,317 @@
+"""The books that autograd keeps: storages with versions, tensors, graph nodes, and walks.
+
+The semantics follow torch 2.13 as measured on CPU: a storage counts its in-place writes, a node remembers the version
+of what it saved, and a walk checks, uses and frees what the nodes saved.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gradsense.machine.place import Epoch, Place
+from gradsense.machine.tri import NO, Tri
+
+if TYPE_CHECKING:
+    from gradsense.machine.values import Instance, Value
+
+Shape = tuple[int | None, ...]
+
+
+@dataclass(slots=True, eq=False)
+class Write:
+    """One in-place write to a storage.
+
+    Args:
+        kind: `inplace`, `step` (an optimizer), `fused`, `max_norm`, `load`, `init`, `data`, `reduce`.
+        through: `detach`, `data` or `numpy` where the writer reached the storage that way, else None.
+        module: the `nn` module whose own code wrote, if any.
+        sure: whether the write surely happens on this path.
+    """
+
+    place: Place
+    order: int
+    kind: str
+    through: str | None
+    module: Instance | None
+    epoch: Epoch
+    sure: bool
+
+
+class Storage:
+    """What tensors and their views share. Its version is the number of its writes."""
+
+    __slots__ = ("silent", "writes")
+
+    def __init__(self) -> None:
+        self.writes: list[Write] = []
+        # Writes that torch does not count: `.data`, numpy aliases, fused optimizers.
+        self.silent: list[Write] = []
+
+    @property
+    def version(self) -> int:
+        """torch's version counter."""
+        return len(self.writes)
+
+
+@dataclass(slots=True, eq=False)
+class Saved:
+    """A tensor that a node keeps for backward, with the version it had."""
+
+    tensor: Tensor
+    version: int
+    sure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where a value lost its graph: `detach`, `no_grad`, `argmax`, `item`, `torch.tensor`, …"""
+
+    how: str
+    place: Place
+
+
+@dataclass(slots=True, eq=False)
+class Store:
+    """A place where a value was put.
+
+    Args:
+        kind: `name`, `attribute`, `item` (a container), `capture`.
+        name: the variable or attribute as written.
+        target: the syntax that receives the value.
+        value: the syntax of the value stored, where there is one.
+        container: the list, dict or object that holds it.
+    """
+
+    place: Place
+    kind: str
+    name: str
+    value: ast.expr | None
+    container: Value
+    epoch: Epoch
+    order: int
+
+
+@dataclass(slots=True, eq=False)
+class Walk:
+    """One traversal of a graph by `backward` or `autograd.grad`.
+
+    Args:
+        kind: `backward`, `grad`, or `assumed` (a caller that we do not see).
+    """
+
+    place: Place
+    order: int
+    kind: str
+    retain: bool
+    create_graph: bool
+    epoch: Epoch
+    root: Tensor | None
+    nodes: int = 0
+    known: bool = True
+    needed: bool = False
+    used_leaves: set[Tensor] = field(default_factory=set)
+    loss_terms: list[Tensor] = field(default_factory=list)
+
+
+class Node:
+    """One node of the graph.
+
+    Attributes:
+        parents: the nodes of its inputs, which a walk visits next.
+        saved: the tensors it keeps for backward.
+        private: whether it keeps something of its own (a mask, a clone), so that a second walk raises.
+        perhaps: whether it keeps something in some calls and not in others, as things decide that we do not know.
+        sure: whether all facts that made it are known.
+        freed: the walk that freed what it saved.
+        ancestry: a bit for every differentiable node from here to the leaves, so growth and reachability are one
+            integer operation.
+    """
+
+    __slots__ = (
+        "accumulates",
+        "ancestry",
+        "epoch",
+        "freed",
+        "index",
+        "module",
+        "op",
+        "order",
+        "output",
+        "parents",
+        "perhaps",
+        "place",
+        "private",
+        "saved",
+        "sure",
+        "walked",
+    )
+
+    def __init__(
+        self,
+        op: str,
+        place: Place,
+        order: int,
+        index: int,
+        parents: tuple[Node, ...],
+        saved: list[Saved],
+        private: bool,
+        sure: bool,
+        epoch: Epoch,
+    ) -> None:
+        self.op = op
+        self.place = place
+        self.order = order
+        self.index = index
+        self.parents = parents
+        self.saved = saved
+        self.private = private
+        self.perhaps = False
+        self.sure = sure
+        self.epoch = epoch
+        self.freed: Walk | None = None
+        self.walked: Walk | None = None
+        self.output: Tensor | None = None
+        self.accumulates: Tensor | None = None
+        self.module: Instance | None = None
+        ancestry = 1 << index
+        for parent in parents:
+            ancestry |= parent.ancestry
+        self.ancestry = ancestry
+
+    @property
+    def raises_when_walked_twice(self) -> bool:
+        """Whether it saved anything: a graph of nodes that save nothing can be walked again."""
+        return self.private or self.perhaps or bool(self.saved)
+
+    @property
+    def surely_raises_when_walked_twice(self) -> bool:
+        """Whether it surely saved something."""
+        return self.private or any(s.sure for s in self.saved)
+
+    def __repr__(self) -> str:
+        return f"<{self.op}@{self.place.line}>"
+
+
+@dataclass(slots=True, eq=False)
+class Contribution:
+    """What one walk put into one leaf's `.grad`, and who used it."""
+
+    walk: Walk
+    used: str | None = None
+    optimizer: object = None
+
+
+class Tensor:
+    """An abstract tensor.
+
+    Attributes:
+        needs_grad: torch's `requires_grad`; ask `Books.needs_grad`, since a view follows its base.
+        leaf: torch's `is_leaf`.
+        base: the tensor this is a view of, never a view itself.
+        rebased: how often an in-place op gave it a new node (views compare it with what they saw).
+        view_kind: `multi` (unbind, split, chunk), `no_grad` (a view made there), `hook`, or None.
+        shape: the sizes, None for an unknown one; None where even their number is unknown.
+        dtype: torch's name without the prefix, None if unknown.
+        origin: `known`, or `unknown` where the value came from code that we did not see.
+        through: `detach` or `data` where it shares its storage that way.
+        terms: the summands, where it is a sum; a loss is read as its terms.
+    """
+
+    __slots__ = (
+        "accumulator",
+        "base",
+        "contiguous",
+        "contributions",
+        "cuts",
+        "device",
+        "dtype",
+        "expanded",
+        "gradient",
+        "gradient_of",
+        "has_gradient",
+        "leaf",
+        "made",
+        "needs",
+        "node",
+        "origin",
+        "parameter",
+        "phantom",
+        "promoted",
+        "rebased",
+        "retains_grad",
+        "seen",
+        "shape",
+        "spent",
+        "storage",
+        "stores",
+        "terms",
+        "through",
+        "view_kind",
+        "wrapped_number",
+    )
+
+    def __init__(
+        self,
+        made: Place,
+        shape: Shape | None = None,
+        dtype: str | None = "float32",
+        needs: Tri = NO,
+        storage: Storage | None = None,
+    ) -> None:
+        self.storage = storage or Storage()
+        self.node: Node | None = None
+        self.needs = needs
+        self.leaf = True
+        self.base: Tensor | None = None
+        self.seen = 0
+        self.rebased = 0
+        self.view_kind: str | None = None
+        self.shape = shape
+        self.dtype = dtype
+        self.device: str | None = None
+        self.made = made
+        self.gradient: Tensor | None = None
+        self.has_gradient = False
+        self.gradient_of: Tensor | None = None
+        self.cuts: tuple[Cut, ...] = ()
+        self.parameter = False
+        self.phantom = False
+        self.stores: list[Store] = []
+        self.accumulator: Node | None = None
+        self.contiguous = True
+        self.expanded = False
+        self.contributions: list[Contribution] = []
+        self.spent: list[Contribution] = []
+        self.retains_grad = False
+        # Where `requires_grad_()` was called on a computed value.
+        self.promoted: Place | None = None
+        self.through: str | None = None
+        self.origin = "known"
+        self.terms: tuple[Tensor, ...] = ()
+        self.wrapped_number = False
+
+    @property
+    def floating(self) -> bool:
+        """Whether its dtype can carry gradients (an unknown dtype is taken to)."""
+        return self.dtype is None or self.dtype.startswith(("float", "bfloat", "complex", "half", "double"))
+
+    @property
+    def number_of_elements(self) -> int | None:
+        """How many numbers it holds, None if unknown."""
+        if self.shape is None:
+            return None
+        total = 1
+        for size in self.shape:
+            if size is None:
+                return None
+            total *= size
+        return total
+
+    def names(self) -> list[str]:
+        """The variables and attributes it was stored under, newest last."""
+        return [s.name for s in self.stores if s.name]
+
+    def __repr__(self) -> str:
+        return f"<tensor {self.names()[-1:] or ''} made at {self.made.line}>"

@@ -1,0 +1,280 @@
+"""What stays alive after each pass of a loop, and whether it grows.
+
+Every variable, attribute and container is a slot; what a slot holds is the set of graph nodes reachable from its tensors,
+as one integer. A slot that holds more after the second pass than after the first, and more after the third than after the
+second, keeps every pass's graph.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gradsense.machine.events import GraphGrows
+from gradsense.machine.frames import Frame
+from gradsense.machine.graph import Node, Store, Tensor
+from gradsense.machine.place import Place
+from gradsense.machine.values import (
+    SCALARS,
+    BoundMethod,
+    DictValue,
+    Distribution,
+    External,
+    Function,
+    Instance,
+    ListValue,
+    Partial,
+    Unknown,
+    Value,
+)
+from gradsense.machine.walking import reachable
+
+if TYPE_CHECKING:
+    from gradsense.machine.statements import Statements
+
+SlotKey = tuple[str, int, str]
+
+
+class Slot:
+    """What one variable, attribute or container keeps alive."""
+
+    __slots__ = ("ancestry", "find_store", "kind", "tops")
+
+    def __init__(self, kind: str, find_store: Callable[[], Store | None]) -> None:
+        self.kind = kind
+        self.find_store = find_store
+        self.ancestry = 0
+        self.tops: list[Node] = []
+
+
+@dataclass(eq=False)
+class Growth:
+    """A slot that grew in three passes."""
+
+    key: SlotKey
+    kind: str
+    loop: ast.AST
+    tops: list[Node]
+    new: int
+    store: Store | None
+    order: int
+    short: bool
+    stack: tuple[Place, ...]
+    nodes_per_pass: int
+
+
+class Tracker:
+    """Watches the slots over the passes of one loop."""
+
+    def __init__(self, machine: Statements, loop: ast.AST, passes: int) -> None:
+        self.machine = machine
+        self.loop = loop
+        self.first_node = machine.node_count
+        self.sizes: list[dict[SlotKey, Slot]] = []
+        # In a forward, or in a loop that ends before it can grow, nothing is watched.
+        self.active = machine.forward_depth == 0 and passes >= 3
+        self.counts: list[int] = []
+
+    def pass_done(self) -> None:
+        """Takes the measure at the end of a pass."""
+        if not self.active or len(self.sizes) >= 3:
+            return
+        made = self.machine.node_count > self.first_node
+        self.sizes.append(alive(self.machine) if made else {})
+
+    def finish(self, over_modules: bool) -> None:
+        """Notes the slots that grew."""
+        if len(self.sizes) < 3 or over_modules:
+            return
+        first, second, third = self.sizes[:3]
+        machine = self.machine
+        for key, slot in third.items():
+            before = second.get(key)
+            if before is None:
+                continue
+            start = first.get(key)
+            counts = (start.ancestry.bit_count() if start else 0, before.ancestry.bit_count(), slot.ancestry.bit_count())
+            if not counts[0] < counts[1] < counts[2]:
+                continue
+            new = slot.ancestry & ~before.ancestry
+            if not new >> self.first_node:
+                continue
+            if start is not None and not (start.ancestry & slot.ancestry) >> self.first_node:
+                # What the first pass left was let go of.
+                continue
+            machine.growths.append(
+                Growth(
+                    key,
+                    slot.kind,
+                    self.loop,
+                    list(slot.tops),
+                    new,
+                    slot.find_store(),
+                    machine.tick(),
+                    machine.short_loop,
+                    machine.stack,
+                    counts[2] - counts[1],
+                )
+            )
+
+
+def alive(machine: Statements) -> dict[SlotKey, Slot]:
+    """What every slot of every live scope keeps alive."""
+    slots: dict[SlotKey, Slot] = {}
+    seen: set[int] = set()
+    frames: list[Frame] = []
+    for frame in [*machine.frames, machine.frame]:
+        scope: Frame | None = frame
+        while scope is not None and scope not in frames:
+            frames.append(scope)
+            scope = scope.parent
+    todo: list[tuple[SlotKey, Value, Callable[[], Store | None], int]] = []
+
+    def add_names(frame: Frame) -> None:
+        for name, value in frame.variables.items():
+            if not isinstance(value, SCALARS):
+                todo.append((("name", id(frame), name), value, lambda f=frame, n=name: f.stores.get(n), 0))  # type: ignore[misc]
+
+    for frame in frames:
+        add_names(frame)
+    while todo:
+        key, value, find_store, depth = todo.pop()
+        if isinstance(value, Tensor):
+            _hold(machine, slots, key, value, find_store)
+            if value.gradient is not None and value.gradient.node is not None and id(value) not in seen:
+                seen.add(id(value))
+                gradient = value.gradient
+                store = gradient.stores[-1] if gradient.stores else None
+                _hold(machine, slots, ("gradient", id(value), ""), gradient, lambda s=store: s)  # type: ignore[misc]
+        elif isinstance(value, (*SCALARS, Unknown, External)) or depth > 12:
+            continue
+        elif isinstance(value, ListValue | DictValue):
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            inner = key if key[0] == "container" else ("container", id(value), key[2])
+            parts = value.items if isinstance(value, ListValue) else [*value.items.values(), *(k for k in value.items if isinstance(k, Tensor))]
+            for part in parts:
+                if not isinstance(part, SCALARS):
+                    todo.append((inner, part, lambda v=value, f=find_store: v.last_store or f(), depth + 1))  # type: ignore[misc]
+        elif isinstance(value, tuple):
+            for part in value:
+                if not isinstance(part, SCALARS):
+                    todo.append((key, part, find_store, depth + 1))
+        elif isinstance(value, Instance):
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            for name, part in value.attributes.items():
+                if isinstance(part, SCALARS):
+                    continue
+                if key[0] == "container" and not value.is_module:
+                    todo.append((key, part, find_store, depth + 1))
+                else:
+                    todo.append(
+                        (("attribute", id(value), name), part, lambda v=value, n=name: v.stores.get(n), depth + 1)  # type: ignore[misc]
+                    )
+            if value.children is not None:
+                todo.append((key, value.children, find_store, depth + 1))
+            for hook in value.forward_hooks:
+                todo.append((key, hook, find_store, depth + 1))
+        elif isinstance(value, BoundMethod):
+            todo.append((key, value.receiver, find_store, depth + 1))
+        elif isinstance(value, Partial):
+            for part in (*value.arguments, *value.keywords.values()):
+                todo.append((key, part, find_store, depth + 1))
+        elif isinstance(value, Distribution):
+            for part in value.parameters.values():
+                todo.append((key, part, find_store, depth + 1))
+        elif isinstance(value, Function):
+            environment = value.environment
+            if environment not in frames and id(environment) not in seen:
+                seen.add(id(environment))
+                add_names(environment)
+            for part in value.defaults:
+                todo.append((key, part, find_store, depth + 1))
+    return slots
+
+
+def _hold(
+    machine: Statements, slots: dict[SlotKey, Slot], key: SlotKey, tensor: Tensor, find_store: Callable[[], Store | None]
+) -> None:
+    node = machine.graph_of(tensor)
+    if node is None or tensor.leaf:
+        return
+    slot = slots.get(key)
+    if slot is None:
+        slot = slots[key] = Slot(key[0], find_store)
+    slot.ancestry |= node.ancestry
+    slot.tops.append(node)
+
+
+def conclude(machine: Statements) -> None:
+    """Reports the growths that nothing excuses, when the path is over.
+
+    A sum that is walked later, what unseen code took, and graphs without parameters are no findings.
+    """
+    if not machine.growths:
+        return
+    escaped = 0
+    for node in machine.escaped:
+        escaped |= node.ancestry
+    machine.frames = [machine.file_frame]
+    machine.frame = machine.file_frame
+    left = 0
+    for slot in alive(machine).values():
+        left |= slot.ancestry
+    for growth in machine.growths:
+        if growth.store is None:
+            continue
+        reach = reachable(growth.tops)
+        if any(n.freed is None and n.walked is not None and n.walked.order > growth.order for n in growth.tops):
+            continue
+        if any(n.walked is not None and n.walked.order > growth.order for n in growth.tops):
+            continue
+        freed = any(n.freed is not None and n.freed.order < growth.order and n.raises_when_walked_twice for n in reach)
+        taken = any(n.ancestry and n.ancestry & escaped == n.ancestry for n in growth.tops)
+        if taken and not freed:
+            continue
+        walked = any(n.walked is not None and n.accumulates is None for n in reach)
+        if not walked and not any(n.sure for n in reach if n.accumulates is None):
+            continue
+        if not walked and not any(n.accumulates is not None and n.accumulates.parameter for n in reach):
+            continue
+        survives = any(n.ancestry and left & n.ancestry == n.ancestry for n in growth.tops)
+        newest = max(growth.tops, key=lambda n: n.order)
+        event = GraphGrows(
+            place=growth.store.place,
+            store=growth.store,
+            slot=growth.kind,
+            loop=growth.loop,
+            nodes_per_pass=growth.nodes_per_pass,
+            walked=walked,
+            retained=any(n.walked is not None and n.freed is None and n.raises_when_walked_twice for n in reach),
+            value=newest.output,
+            short=(growth.short or (machine.is_unit and not walked)) and not survives,
+            evaluation=_outside_forward(reach, growth.store) if not walked else None,
+        )
+        event.sure = any(n.sure for n in reach if n.accumulates is None)
+        lines: list[tuple[Place, str]] = []
+        for node in sorted(reach, key=lambda n: -n.order)[:40]:
+            if node.accumulates is None and len(lines) < 10 and node.op != "view":
+                lines.append((node.place, f"`{node.op}` made here"))
+                lines += [(p, "called here") for p in node.place.stack[-2:]]
+        event.also = lines + [(p, "called here") for p in growth.stack]
+        if not walked and machine.ended_early:
+            continue
+        machine.events.append(event)
+
+
+def _outside_forward(reach: dict[Node, None], store: Store) -> Place | None:
+    """The call, in the frame of the store, that built what is kept: where a `no_grad` belongs."""
+    depth = len(store.place.stack)
+    for node in sorted(reach, key=lambda n: n.order, reverse=True):
+        own = node.place.stack
+        if node.accumulates is None and len(own) > depth and node.place.source is not None:
+            if all(a.node is b.node for a, b in zip(own, store.place.stack, strict=False)):
+                return own[depth]
+    return None

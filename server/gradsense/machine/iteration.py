@@ -1,0 +1,243 @@
+"""Iterating over any value: what a loop's passes see, made when the pass begins."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from gradsense.machine.access import Access
+from gradsense.machine.frames import Frame
+from gradsense.machine.graph import Tensor
+from gradsense.machine.values import (
+    DictValue,
+    Enumerated,
+    Function,
+    GeneratorValue,
+    Instance,
+    Lazy,
+    ListValue,
+    LoopIndex,
+    Mapped,
+    Unknown,
+    Value,
+    Zipped,
+    a_number,
+)
+
+PASSES = 3
+# A range this short is run as it is.
+SHORT_RANGE = 4
+LONGEST = 40
+
+
+class StopGenerator(Exception):
+    """The consumer of a generator left its loop."""
+
+
+class Iteration(Access):
+    """Items of iterables."""
+
+    def items_of(self, value: Value, node: ast.AST | None = None) -> tuple[list[Value], bool]:
+        """The items, made now, and whether they are all there are."""
+        items, exact = self.lazy_items(value, node)
+        return [self.force(item) for item in items], exact
+
+    def force(self, item: Value) -> Value:
+        """The item itself, where it was to be made later."""
+        if isinstance(item, Lazy):
+            return item.make()
+        if type(item) is tuple and any(isinstance(part, Lazy | tuple) for part in item):
+            return tuple(self.force(part) for part in item)
+        return item
+
+    def lazy_items(self, value: Value, node: ast.AST | None = None) -> tuple[list[Value], bool]:
+        """The items, some to be made later, and whether they are all there are."""
+        if isinstance(value, ListValue):
+            if value.open and not value.items:
+                return [Unknown() for _ in range(PASSES)], False
+            if value.homogeneous:
+                return [value.items[0] if value.items else Unknown(data=True)] * PASSES, False
+            if len(value.items) <= LONGEST:
+                return list(value.items), not value.open
+            return list(value.items[:PASSES]), False
+        if isinstance(value, range):
+            if len(value) <= SHORT_RANGE:
+                return list(value), True
+            return [LoopIndex(k, k == PASSES - 1) for k in range(PASSES)], False
+        if isinstance(value, tuple):
+            return (list(value), True) if len(value) <= LONGEST else (list(value[:PASSES]), False)
+        if isinstance(value, Enumerated):
+            return self._enumerated(value, node)
+        if isinstance(value, Zipped):
+            return self._zipped(value, node)
+        if isinstance(value, Mapped):
+            columns = [self.lazy_items(v, node) for v in value.iterables]
+            rows = list(zip(*(items for items, _ in columns), strict=False))
+            return [
+                Lazy(lambda row=row: self.call(value.function, [self.force(x) for x in row], {}, node)) for row in rows
+            ], all(exact for _, exact in columns)
+        if isinstance(value, DictValue):
+            return [a_number() if not isinstance(k, str | int) else k for k in list(value.items)[:LONGEST]], True
+        if isinstance(value, str):
+            return list(value[:SHORT_RANGE]), len(value) <= SHORT_RANGE
+        if isinstance(value, Tensor):
+            return self._rows(value)
+        if isinstance(value, Instance):
+            return self._instance_items(value, node)
+        if isinstance(value, GeneratorValue):
+            return list(self.run_generator(value)), True
+        if isinstance(value, Unknown):
+            return [
+                Unknown(data=value.data, number=value.number, sources=value.sources) for _ in range(PASSES)
+            ], False
+        return [Unknown() for _ in range(PASSES)], False
+
+    def _rows(self, tensor: Tensor) -> tuple[list[Value], bool]:
+        """The rows of a tensor: outputs of `unbind`."""
+        count, exact = PASSES, False
+        if tensor.shape and tensor.shape[0] is not None:
+            exact = tensor.shape[0] <= SHORT_RANGE
+            count = tensor.shape[0] if exact else PASSES
+        shape = tensor.shape[1:] if tensor.shape else None
+        return [Lazy(lambda: self.view(tensor, "unbind", shape, kind="multi")) for _ in range(count)], exact
+
+    def _enumerated(self, value: Enumerated, node: ast.AST | None) -> tuple[list[Value], bool]:
+        items, exact = self.lazy_items(value.iterable, node)
+        start = value.start if isinstance(value.start, int) else 0
+        rows: list[Value] = []
+        for k, item in enumerate(items):
+            index: Value = k + start if exact else LoopIndex(k, k == len(items) - 1) if start == 0 else a_number()
+            rows.append((index, item))
+        return rows, exact
+
+    def _zipped(self, value: Zipped, node: ast.AST | None) -> tuple[list[Value], bool]:
+        columns = [self.lazy_items(v, node) for v in value.iterables]
+        exact_lengths = [len(items) for items, exact in columns if exact]
+        length = min(exact_lengths or [max((len(items) for items, _ in columns), default=0)])
+        rows: list[Value] = [
+            tuple(items[k] if k < len(items) else items[-1] if items else Unknown() for items, _ in columns)
+            for k in range(length)
+        ]
+        return rows, all(exact for _, exact in columns)
+
+    def _instance_items(self, value: Instance, node: ast.AST | None) -> tuple[list[Value], bool]:
+        if isinstance(value.children, ListValue):
+            return list(value.children.items), not value.children.open
+        if isinstance(value.children, DictValue):
+            return list(value.children.items), True
+        if value.kind == "DataLoader":
+            return self._batches(value), False
+        cls = value.cls
+        if cls is not None:
+            if cls.has("__iter__"):
+                return self.lazy_items(self.call(cls.find("__iter__"), [value], {}, node), node)
+            if cls.has("__getitem__"):
+                getter = cls.find("__getitem__")
+                return [Lazy(lambda: self.call(getter, [value, a_number()], {}, node)) for _ in range(PASSES)], False
+        return [Unknown(data=value.kind == "Dataset") for _ in range(PASSES)], False
+
+    def _batches(self, loader: Instance) -> list[Value]:
+        dataset = loader.options.get("dataset")
+        collate = loader.options.get("collate_fn")
+
+        def sample(index: int) -> Value:
+            if isinstance(dataset, ListValue) and dataset.items:
+                return dataset.items[index % len(dataset.items)]
+            if isinstance(dataset, tuple) and dataset:
+                return dataset[index % len(dataset)]
+            if isinstance(dataset, Instance) and (
+                dataset.kind == "TensorDataset" or (dataset.cls is not None and dataset.cls.has("__getitem__"))
+            ):
+                return self.get_item(dataset, a_number())
+            return Unknown(data=True)
+
+        def batch(k: int) -> Value:
+            samples = [sample(2 * k), sample(2 * k + 1)]
+            if isinstance(collate, Function):
+                return self.call(collate, [ListValue(samples)], {}, None)
+            return self._collate(samples)
+
+        return [Lazy(lambda k=k: batch(k)) for k in range(PASSES)]
+
+    def _collate(self, samples: list[Value]) -> Value:
+        first = samples[0]
+        if isinstance(first, Tensor):
+            tensors = [s for s in samples if isinstance(s, Tensor)]
+            shape = (None, *first.shape) if first.shape is not None else None
+            return self.record("stack", tensors, shape=shape, dtype=first.dtype)[0]
+        if isinstance(first, tuple):
+            return tuple(
+                self._collate([s[k] for s in samples if isinstance(s, tuple) and k < len(s)]) for k in range(len(first))
+            )
+        if isinstance(first, DictValue):
+            return DictValue(
+                {k: self._collate([s.items.get(k) for s in samples if isinstance(s, DictValue)]) for k in first.items}
+            )
+        if isinstance(first, int):
+            return self.tensor((None,), "int64")
+        if isinstance(first, float):
+            return self.tensor((None,))
+        return Unknown(data=True)
+
+    # ------------------------------------------------------------------ generators
+
+    def drive_generator(self, value: GeneratorValue, consume: Callable[[Value], None]) -> None:
+        """Runs a generator, handing each yielded value to `consume` at the moment it is yielded.
+
+        What `consume` raises ends the generator and is raised again here.
+        """
+        consumer_frame, consumer_stack = self.frame, self.stack
+        consumer_source, consumer_mode = self.source, (self.grad_mode, self.inference)
+        raised: list[BaseException] = []
+
+        def on_yield(item: Value) -> Value:
+            frame, stack, source, mode = self.frame, self.stack, self.source, (self.grad_mode, self.inference)
+            self.frame, self.stack, self.source = consumer_frame, consumer_stack, consumer_source
+            self.grad_mode, self.inference = consumer_mode
+            try:
+                consume(item)
+            except Exception as error:
+                raised.append(error)
+                raise StopGenerator from None
+            finally:
+                self.frame, self.stack, self.source = frame, stack, source
+                self.grad_mode, self.inference = mode
+            return None
+
+        try:
+            self.enter_function(value.function, value.arguments, value.keywords, value.call, on_yield=on_yield)
+        except StopGenerator:
+            if not raised:
+                raise
+        if raised:
+            raise raised[0]
+
+    def run_generator(self, value: GeneratorValue, most: int = 6) -> list[Value]:
+        """What a generator yields when it is run to its end at once, at most so many."""
+        if value.pending is None:
+            items: list[Value] = []
+
+            def collect(item: Value) -> None:
+                items.append(item)
+                if len(items) >= most:
+                    raise StopGenerator
+
+            try:
+                self.drive_generator(value, collect)
+            except StopGenerator:
+                pass
+            value.pending = items
+        return value.pending
+
+    def enter_function(
+        self,
+        function: Function,
+        arguments: list[Value],
+        keywords: dict[str, Value],
+        node: ast.AST | None,
+        *,
+        on_yield: Callable[[Value], Value] | None = None,
+        frame: Frame | None = None,
+    ) -> Value:
+        """Runs a function's body."""
+        raise NotImplementedError

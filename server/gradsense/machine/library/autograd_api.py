@@ -1,0 +1,218 @@
+"""`backward`, `autograd.grad` and the rest of `torch.autograd`."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from gradsense.machine.events import AnomalyOn, OutWithGrad, RetainedWalk
+from gradsense.machine.graph import Cut, Tensor
+from gradsense.machine.library import grad_mode
+from gradsense.machine.library.arguments import argument, flag
+from gradsense.machine.tri import NO, YES, any_of
+from gradsense.machine.values import ContextValue, GradMode, Unknown, Value
+
+if TYPE_CHECKING:
+    from gradsense.machine.interpreter import Machine
+
+
+def walk_value(
+    machine: Machine,
+    value: Value,
+    *,
+    retain: bool = False,
+    create_graph: bool = False,
+    given_gradient: bool = False,
+    inputs: Sequence[Tensor] | None = None,
+) -> None:
+    """A `backward` of any value: an unknown one is learnt to have a graph."""
+    if isinstance(value, Unknown):
+        machine.learn_graph(value)
+        machine.note_site(False)
+        return
+    if value is None:
+        machine.use_of_none()
+        return
+    if isinstance(value, Tensor):
+        walk(machine, [value], retain=retain, create_graph=create_graph, given_gradient=given_gradient, inputs=inputs)
+
+
+def walk(
+    machine: Machine,
+    roots: list[Tensor],
+    *,
+    retain: bool,
+    create_graph: bool,
+    given_gradient: bool,
+    inputs: Sequence[Tensor] | None,
+    kind: str = "backward",
+) -> list[object] | None:
+    """Walks, and notes how well the graph is known."""
+    place = machine.here()
+    before = len(machine.walks)
+    try:
+        running = machine.walk(
+            roots, retain=retain, create_graph=create_graph, inputs=inputs, kind=kind, given_gradient=given_gradient
+        )
+    finally:
+        known = len(machine.walks) > before and machine.walks[-1].known
+        refused = len(machine.walks) == before and all(r.origin == "known" for r in roots)
+        machine.note_site(known or refused)
+    if retain and running is not None:
+        machine.retained.append((machine.walks[-1], place))
+    return running  # type: ignore[return-value]
+
+
+def backward(
+    machine: Machine, roots: list[Tensor], arguments: list[Value], keywords: dict[str, Value], *, method: bool
+) -> Value:
+    """`loss.backward(gradient, retain_graph, create_graph, inputs)`."""
+    create = flag(argument(arguments, keywords, 2, "create_graph"), False, False)
+    given_retain = argument(arguments, keywords, 1, "retain_graph")
+    retain = flag(given_retain, create, True)
+    gradient = argument(arguments, keywords, 0, "gradient")
+    note_flags(machine, keywords, create)
+    inputs = keywords.get("inputs")
+    wanted = None if inputs is None else tensors_of(machine, inputs)
+    walk(machine, roots, retain=retain, create_graph=create, given_gradient=gradient is not None, inputs=wanted)
+    return None
+
+
+def note_flags(machine: Machine, keywords: Mapping[str, Value], create: bool) -> None:
+    """`create_graph=True, retain_graph=True`: the second says nothing new."""
+    if create and keywords.get("retain_graph") is True:
+        machine.report(RetainedWalk(place=machine.here(), call=machine.here(), needed=True, redundant=True))
+
+
+def tensors_of(machine: Machine, value: Value) -> list[Tensor] | None:
+    """The tensors of an `inputs` argument, None if one of them is unknown."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, Unknown):
+        return None
+    items, _ = machine.items_of(value)
+    tensors = [t for item in items if isinstance(t := item, Tensor)]
+    return tensors if len(tensors) == len(items) else None
+
+
+def call(machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+    """`torch.autograd.<name>(…)`."""
+    last = name.rpartition(".")[2]
+    if last == "grad":
+        return grad(machine, arguments, keywords)
+    if last == "backward":
+        roots = argument(arguments, keywords, 0, "tensors")
+        create = flag(argument(arguments, keywords, 3, "create_graph"), False, False)
+        retain = flag(argument(arguments, keywords, 2, "retain_graph"), create, True)
+        given = argument(arguments, keywords, 1, "grad_tensors") is not None
+        note_flags(machine, keywords, create)
+        inputs = keywords.get("inputs")
+        wanted = None if inputs is None else tensors_of(machine, inputs)
+        known = tensors_of(machine, roots)
+        if known:
+            walk(machine, known, retain=retain, create_graph=create, given_gradient=given, inputs=wanted)
+        elif isinstance(roots, Unknown):
+            walk_value(machine, roots)
+        return None
+    if last == "Variable":
+        return variable(machine, arguments, keywords)
+    if last in ("set_detect_anomaly", "detect_anomaly"):
+        on = argument(arguments, keywords, 0, "mode", True)
+        if on is True:
+            machine.report(AnomalyOn(place=machine.here()))
+        return ContextValue("anomaly")
+    if last in ("no_grad", "inference_mode", "enable_grad", "set_grad_enabled"):
+        return grad_mode.make(machine, last, arguments, node)
+    if last in ("save_on_cpu", "saved_tensors_hooks", "set_multithreading_enabled", "profile", "record_function"):
+        return ContextValue(last)
+    if last in ("jacobian", "hessian", "hvp", "vhp", "jvp", "vjp"):
+        return Unknown(name=last, sources=tuple(t for a in arguments for t in _tensors(a)))
+    return Unknown(name=last)
+
+
+def _tensors(value: Value) -> list[Tensor]:
+    from gradsense.machine.values import tensors_in
+
+    return tensors_in(value)
+
+
+def grad(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    """`torch.autograd.grad(outputs, inputs, grad_outputs, retain_graph, create_graph)`."""
+    outputs = argument(arguments, keywords, 0, "outputs")
+    inputs = argument(arguments, keywords, 1, "inputs")
+    create = flag(argument(arguments, keywords, 4, "create_graph"), False, False)
+    retain = flag(argument(arguments, keywords, 3, "retain_graph"), create, True)
+    given = argument(arguments, keywords, 2, "grad_outputs")
+    note_flags(machine, keywords, create)
+    wanted: list[Value]
+    if isinstance(inputs, Tensor | Unknown):
+        wanted = [inputs]
+    else:
+        wanted = machine.items_of(inputs)[0] if inputs is not None else []
+    roots = [outputs] if isinstance(outputs, Tensor | Unknown) else machine.items_of(outputs)[0] if outputs is not None else []
+    known_roots = [r for r in roots if isinstance(r, Tensor)]
+    known_inputs = [t for t in wanted if isinstance(t, Tensor)]
+    complete = len(known_inputs) == len(wanted)
+    running = None
+    if known_roots:
+        running = walk(
+            machine,
+            known_roots,
+            retain=retain,
+            create_graph=create,
+            given_gradient=given is not None,
+            inputs=known_inputs if complete else None,
+            kind="grad",
+        )
+    elif roots and isinstance(roots[0], Unknown):
+        machine.learn_graph(roots[0])
+        machine.note_site(False)
+    results: list[Value] = []
+    node = machine.gradient_node(running) if create and running else None  # type: ignore[arg-type]
+    for item in wanted:
+        gradient = machine.tensor(item.shape if isinstance(item, Tensor) else None, item.dtype if isinstance(item, Tensor) else None)
+        if node is not None:
+            gradient.needs = YES if node.sure else gradient.needs
+            gradient.leaf = False
+            gradient.node = node
+            if node.output is None:
+                node.output = gradient
+        elif running is None:
+            gradient.origin = "unknown"
+        elif any(n.raises_when_walked_twice for n in running):  # type: ignore[attr-defined]
+            gradient.cuts = (Cut("grad", machine.here()),)
+        results.append(gradient)
+    return tuple(results)
+
+
+def variable(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    """`Variable(x, requires_grad=True)` is a new leaf; without it, `x` itself as far as gradients go."""
+    data = argument(arguments, keywords, 0, "data")
+    requires = argument(arguments, keywords, 1, "requires_grad", False)
+    if requires is True:
+        made = machine.detached(data) if isinstance(data, Tensor) else machine.tensor()
+        made.needs = YES
+        made.through = None
+        made.origin = "known"
+        return made
+    return data if data is not None else Unknown()
+
+
+def write_out(machine: Machine, operands: Sequence[Value], keywords: Mapping[str, Value]) -> Value:
+    """An op with `out=`: torch refuses it where a gradient would be needed.
+
+    Raises:
+        PathEnds: if it surely refuses.
+    """
+    out = keywords["out"]
+    if not isinstance(out, Tensor):
+        return out
+    needs = any_of(machine.needs_grad(t) for t in [out, *(o for o in operands if isinstance(o, Tensor))])
+    if needs is not NO and machine.grad_mode is not NO:
+        machine.report(OutWithGrad(place=machine.here(), sure=needs is YES and machine.grad_mode is YES))
+    machine.mark_write(out)
+    return out
+
+
+__all__ = ["GradMode", "backward", "call", "grad", "tensors_of", "variable", "walk", "walk_value", "write_out"]

@@ -1,0 +1,119 @@
+"""`torch.autograd.Function` subclasses."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from gradsense.machine.events import DirtyNotReturned, SilentlyModified
+from gradsense.machine.graph import Saved, Tensor
+from gradsense.machine.place import Place
+from gradsense.machine.tri import NO, YES, any_of
+from gradsense.machine.values import ClassValue, Function, Instance, Unknown, Value
+
+if TYPE_CHECKING:
+    from gradsense.machine.interpreter import Machine
+
+
+class _Context:
+    """What a custom forward told its context."""
+
+    def __init__(self) -> None:
+        self.saved: list[tuple[Tensor, int, Place]] = []
+        self.dirty: list[Tensor] = []
+        self.dirty_place: Place | None = None
+        self.no_gradient: list[Tensor] = []
+
+
+def apply(
+    machine: Machine, cls: ClassValue, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+) -> Value:
+    """`MyFunction.apply(…)`: the forward runs without recording; one node stands for it."""
+    forward = cls.find("forward")
+    if not isinstance(forward, Function):
+        return Unknown()
+    noted = _Context()
+    context = Instance("ctx", None, machine.here(node))
+    context.options["noted"] = noted
+    inputs = [a for a in arguments if isinstance(a, Tensor)]
+    mode, machine.grad_mode = machine.grad_mode, NO
+    setup = cls.find("setup_context")
+    try:
+        first: list[Value] = [] if isinstance(setup, Function) else [context]
+        result = machine.call(forward, first + arguments, keywords, node)
+        if isinstance(setup, Function):
+            machine.call(setup, [context, tuple(arguments), result], {}, node)
+    finally:
+        machine.grad_mode = mode
+    outputs = list(result) if isinstance(result, tuple) else [result]
+    needs = any_of(machine.needs_grad(i) for i in inputs)
+    for tensor in noted.dirty:
+        if not any(o is tensor for o in outputs) and needs is not NO:
+            event = DirtyNotReturned(
+                place=machine.here(node), sure=needs is YES, marked=noted.dirty_place or machine.here(node)
+            )
+            if tensor.storage.writes:
+                event.also = [(tensor.storage.writes[-1].place, "written here")]
+            machine.report(event)
+    if needs is not NO:
+        _check_written(machine, noted, node)
+    kept = [(t, place) for t, _, place in noted.saved]
+    finished = [_output(machine, o, outputs, inputs, noted, kept, node) for o in outputs]
+    return tuple(finished) if isinstance(result, tuple) else finished[0]
+
+
+def _check_written(machine: Machine, noted: _Context, node: ast.AST | None) -> None:
+    """A tensor saved and then written in the same forward: torch takes its version after the forward, and sees nothing."""
+    for tensor, version, place in noted.saved:
+        if tensor.storage.version > version:
+            write = tensor.storage.writes[-1]
+            holder = machine.record_node("custom", (), [], False, True, place)
+            event = SilentlyModified(
+                place=machine.here(node), node=holder, saved=Saved(tensor, version, True), write=write, walk=None
+            )
+            machine.report(event)
+
+
+def _output(
+    machine: Machine,
+    output: Value,
+    outputs: list[Value],
+    inputs: list[Tensor],
+    noted: _Context,
+    kept: list[tuple[Tensor, Place]],
+    node: ast.AST | None,
+) -> Value:
+    if not isinstance(output, Tensor):
+        return output
+    if any(output is t for t in noted.no_gradient):
+        return output
+    needs = any_of(machine.needs_grad(i) for i in inputs)
+    saved = [Saved(t, t.storage.version, True) for t, _ in kept]
+    if any(output is t for t in noted.dirty):
+        if machine.grad_mode is not NO and needs is not NO:
+            machine.rebase(output, "custom", [machine.edge(i) for i in inputs], saved, False, needs is YES)
+        return output
+    made = machine.record("custom", inputs, private=bool(kept), shape=output.shape, dtype=output.dtype)[0]
+    if any(output is i for i in inputs):
+        # An input returned as it is becomes a view of it.
+        made.base = None
+    made.storage = output.storage
+    if made.node is not None:
+        made.node.saved = [Saved(t, t.storage.version, True) for t, _ in kept if not any(t is o for o in outputs)]
+        made.node.saved += [Saved(made, made.storage.version, True) for t, _ in kept if t is output]
+    return made
+
+
+def context_method(machine: Machine, context: Instance, name: str, arguments: list[Value]) -> Value:
+    """`ctx.save_for_backward(…)` and its kin."""
+    noted = context.options.get("noted")
+    if isinstance(noted, _Context):
+        tensors = [a for a in arguments if isinstance(a, Tensor)]
+        if name == "save_for_backward":
+            noted.saved += [(t, t.storage.version, machine.here()) for t in tensors]
+        elif name == "mark_dirty":
+            noted.dirty += tensors
+            noted.dirty_place = machine.here()
+        elif name == "mark_non_differentiable":
+            noted.no_gradient += tensors
+    return None

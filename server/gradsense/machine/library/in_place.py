@@ -1,0 +1,105 @@
+"""In-place ops: `x += y`, `x.relu_()`, `x[i] = y`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from gradsense.machine.events import InplaceAllowed
+from gradsense.machine.graph import Saved, Tensor
+from gradsense.machine.library.ops import collect, kind_of, named_tensors, plain
+from gradsense.machine.ops.rows import Kind, OpRow
+from gradsense.machine.ops.table import table
+from gradsense.machine.tri import MAYBE, NO, YES, any_of
+from gradsense.machine.values import Unknown, Value
+
+if TYPE_CHECKING:
+    from gradsense.machine.interpreter import Machine
+
+# They overwrite the tensor: the old value's graph stays an edge, and nothing is saved.
+OVERWRITING = frozenset(("zero", "fill", "copy", "normal", "uniform", "bernoulli", "random", "exponential", "trunc_normal",
+                         "log_normal", "cauchy", "geometric", "fill_diagonal"))
+INTEGER_OPERATORS = frozenset(("bitwise_and", "bitwise_or", "bitwise_xor", "floor_divide", "bitwise_left_shift"))
+
+
+def write(
+    machine: Machine,
+    tensor: Tensor,
+    name: str,
+    arguments: Sequence[Value] = (),
+    keywords: Mapping[str, Value] | None = None,
+) -> Tensor:
+    """`tensor.name_(*arguments)`: the tensor, written.
+
+    Raises:
+        PathEnds: if torch surely refuses the write.
+    """
+    others = [a for a in (*arguments, *(keywords or {}).values()) if isinstance(a, Tensor)]
+    if name in ("copy", "add", "sub", "mul", "div", "index_put"):
+        for argument in arguments:
+            if isinstance(argument, Unknown) and not argument.number:
+                stand_in = machine.as_tensor(argument)
+                if stand_in is not None:
+                    others.append(stand_in)
+    own = machine.needs_grad(tensor)
+    needs = any_of([own, *(machine.needs_grad(t) for t in others)])
+    machine.check_in_place(tensor, needs)
+    before = machine.graph_of(tensor)
+    machine.mark_write(tensor)
+    if machine.grad_mode is NO or machine.inference or needs is NO or not tensor.floating:
+        return tensor
+    sure = needs is YES and machine.grad_mode is YES
+    for other in others:
+        if other.cuts:
+            tensor.cuts = (*tensor.cuts, *(c for c in other.cuts if c not in tensor.cuts))[-6:]
+    parents = [machine.edge(tensor), *(machine.edge(t) for t in others)]
+    if name in OVERWRITING:
+        if own is NO and not any(machine.needs_grad(t) is not NO for t in others):
+            return tensor
+        machine.rebase(tensor, f"{name}_", parents, [], False, sure)
+        return tensor
+    row, saved, private, perhaps = _books(machine, tensor, name, arguments, keywords or {})
+    kept = [Saved(what, what.storage.version, known) for what, known in saved]
+    maker = before.op if before is not None else ""
+    machine.rebase(tensor, f"{name}_", parents, kept, private, sure and (row is None or row.sure))
+    node = tensor.base.node if tensor.base is not None else tensor.node
+    if node is not None:
+        node.perhaps = perhaps
+    if own is YES and machine.module is None and maker and not tensor.base:
+        machine.events.append(InplaceAllowed(place=machine.here(), tensor=tensor, maker=maker))
+    return tensor
+
+
+def _books(
+    machine: Machine, tensor: Tensor, name: str, arguments: Sequence[Value], keywords: Mapping[str, Value]
+) -> tuple[OpRow | None, list[tuple[Tensor, bool]], bool, bool]:
+    """What the in-place form saves: tensors with whether that is sure, something private, perhaps something."""
+    plain_arguments = [tensor, *(plain(a) for a in arguments)]
+    found = table().resolve(name, plain_arguments, {k: plain(v) for k, v in keywords.items()}, kind_of)
+    if found is None:
+        found = table().resolve(f"nn.functional.{name}", plain_arguments, {k: plain(v) for k, v in keywords.items()}, kind_of)
+    if found is None:
+        return None, [], False, True
+    row, bound = found
+    tensors = named_tensors(machine, row, bound)
+    receiver = next((n for n, group in tensors.items() if group and group[0] is tensor), "input")
+    if row.inplace is not None:
+        specs, private, perhaps = collect(machine, row.inplace, tensors, row.sure)
+        # `out0` is the tensor after the write; a saved `input` is the same storage, torn by this very write.
+        return row, [(tensor if isinstance(w, int) else w, known) for w, known in specs], private, perhaps
+    specs, private, perhaps = collect(machine, row.saves, tensors, row.sure)
+    kept: list[tuple[Tensor, bool]] = []
+    for what, known in specs:
+        if isinstance(what, int):
+            kept.append((tensor, known))
+        elif what is tensor:
+            # torch keeps a clone of the old value, or refuses; either way no one can write to it.
+            private = True
+        else:
+            kept.append((what, known))
+    if receiver not in row.saves and not specs:
+        perhaps = perhaps or row.param(receiver) is None
+    return row, kept, private, perhaps
+
+
+__all__ = ["INTEGER_OPERATORS", "MAYBE", "OVERWRITING", "Kind", "write"]

@@ -1,0 +1,100 @@
+"""Optimizers: which parameters they hold, and what a step writes."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from gradsense.machine.events import StaleGradients
+from gradsense.machine.graph import Tensor
+from gradsense.machine.library.arguments import argument
+from gradsense.machine.values import DictValue, Instance, ListValue, Optimizer, Unknown, Value
+
+if TYPE_CHECKING:
+    from gradsense.machine.interpreter import Machine
+
+
+def parameters_of(machine: Machine, value: Value, depth: int = 0) -> tuple[list[Tensor], list[Unknown]]:
+    """The tensors of a `params` argument, and its unknown parts."""
+    from gradsense.machine.library import module_methods
+
+    if isinstance(value, Tensor):
+        return [value], []
+    if isinstance(value, Unknown):
+        return [], [value]
+    if isinstance(value, DictValue):
+        inner: Value = value.items["params"] if "params" in value.items else ListValue(value.items.values())
+        return parameters_of(machine, inner, depth + 1)
+    if isinstance(value, Instance) and value.is_module:
+        found, complete = module_methods.parameters(machine, value)
+        return [t for _, t in found], [] if complete else [Unknown(name="parameters")]
+    tensors: list[Tensor] = []
+    unknowns: list[Unknown] = []
+    if value is None or depth > 4:
+        return tensors, unknowns
+    for item in machine.items_of(value)[0]:
+        if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str):
+            item = item[1]
+        more, odd = parameters_of(machine, item, depth + 1)
+        tensors += more
+        unknowns += odd
+    return tensors, unknowns
+
+
+def make(machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+    """`torch.optim.<name>(params, …)`."""
+    tensors, unknowns = parameters_of(machine, argument(arguments, keywords, 0, "params"))
+    made = Optimizer(name, list(dict.fromkeys(tensors)), keywords.get("fused") is True, machine.here(node))
+    made.unknowns = unknowns
+    made.complete = not unknowns
+    machine.optimizers.append(made)
+    return made
+
+
+def method(
+    machine: Machine, optimizer: Optimizer, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+) -> Value:
+    """`optimizer.<name>(…)`."""
+    if name == "step":
+        step(machine, optimizer, argument(arguments, keywords, 0, "closure"), node)
+        return Unknown(data=True)
+    if name == "zero_grad":
+        machine.zero_gradients(optimizer.parameters)
+        return None
+    if name == "add_param_group" and arguments:
+        tensors, unknowns = parameters_of(machine, arguments[0])
+        optimizer.parameters += [t for t in tensors if t not in optimizer.parameters]
+        optimizer.unknowns += unknowns
+        optimizer.complete = optimizer.complete and not unknowns
+        return None
+    return Unknown(data=True)
+
+
+def step(machine: Machine, optimizer: Optimizer, closure: Value, node: ast.AST | None) -> None:
+    """A step writes every parameter that has a gradient, after it ran the closure it was given."""
+    if closure is not None and not isinstance(closure, Unknown):
+        mode, inference = machine.grad_mode, machine.inference
+        machine.call(closure, [], {}, node)
+        machine.grad_mode, machine.inference = mode, inference
+    machine.mark_reached()
+    machine.steps.append((optimizer, machine.here(), machine.tick()))
+    stale = False
+    for parameter in optimizer.parameters:
+        if not parameter.has_gradient or parameter.gradient is None:
+            continue
+        machine.mark_write(parameter, "fused" if optimizer.fused else "step")
+        if not stale and optimizer.complete and parameter.parameter:
+            stale = _report_stale(machine, optimizer, parameter)
+        machine.use_gradient(parameter, "step", optimizer)
+
+
+def _report_stale(machine: Machine, optimizer: Optimizer, parameter: Tensor) -> bool:
+    """Whether the step uses again what an earlier step of this optimizer used, together with something new."""
+    used = any(c.used == "step" and c.optimizer is optimizer for c in parameter.contributions)
+    new = [c for c in parameter.contributions if c.used is None]
+    if not used or not new:
+        return False
+    event = StaleGradients(place=new[-1].walk.place, walk=new[-1].walk, step=machine.here())
+    event.also = [(machine.here(), "stepped here")]
+    machine.report(event)
+    return True

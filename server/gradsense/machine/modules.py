@@ -1,0 +1,117 @@
+"""The files of a workspace, and which of them an import means."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from gradsense.syntax.parse import ParsedModule, parse
+from gradsense.syntax.source import Source, SourceError
+
+# Enough to see that a file may be a package of libraries and not of the workspace.
+FOREIGN = frozenset(("site-packages", "dist-packages", "node_modules"))
+
+
+class Workspace:
+    """Finds and keeps the parsed files of a program.
+
+    Args:
+        roots: folders that absolute imports start from, nearest first.
+        read: reads a file's source; an editor gives its unsaved text.
+    """
+
+    def __init__(self, roots: Sequence[str] = (), read: Callable[[str], Source] | None = None) -> None:
+        self.roots = [os.path.realpath(r) for r in roots]
+        self._read = read or Source.from_path
+        self._parsed: dict[str, ParsedModule | None] = {}
+        self._found: dict[tuple[str, str, int], str | None] = {}
+        # How a file is named in findings: as its source was named.
+        self._names: dict[str, str] = {}
+
+    def add(self, module: ParsedModule) -> None:
+        """Takes a file that is parsed already."""
+        path = os.path.realpath(module.source.path)
+        self._parsed[path] = module
+        self._names[path] = module.source.path
+
+    def forget(self, path: str) -> None:
+        """Drops what is known about a changed file."""
+        self._parsed.pop(os.path.realpath(path), None)
+        self._found.clear()
+
+    def parsed(self, path: str) -> ParsedModule | None:
+        """The parsed file, or None if it can't be read."""
+        real = os.path.realpath(path)
+        if real not in self._parsed:
+            try:
+                source = self._read(self._names.get(real, path))
+                self._parsed[real] = parse(source)
+            except (OSError, SourceError):
+                self._parsed[real] = None
+        return self._parsed[real]
+
+    def find(self, module: str, level: int, importer: str) -> str | None:
+        """The file or package folder that `module` means in `importer`, or None if it is not in the workspace.
+
+        Args:
+            module: the dotted name, empty for `from . import x`.
+            level: how many dots stand before it.
+            importer: the path of the importing file.
+        """
+        key = (module, os.path.dirname(os.path.realpath(importer)), level)
+        if key not in self._found:
+            self._found[key] = self._search(*key)
+        return self._found[key]
+
+    def _search(self, module: str, folder: str, level: int) -> str | None:
+        parts = module.split(".") if module else []
+        if level:
+            base = folder
+            for _ in range(level - 1):
+                base = os.path.dirname(base)
+            return _locate(base, parts)
+        for base in self._bases(folder):
+            found = _locate(base, parts)
+            if found is not None:
+                return found
+        return None
+
+    def _bases(self, folder: str) -> Iterable[str]:
+        yield folder
+        inside = [r for r in self.roots if folder == r or folder.startswith(r + os.sep)]
+        if inside:
+            # From the file's folder up to the root, since a script may be started from any of them.
+            root = min(inside, key=len)
+            parent = folder
+            while parent != root:
+                parent = os.path.dirname(parent)
+                yield parent
+        for root in self.roots:
+            if root not in inside:
+                yield root
+        for root in inside or self.roots:
+            source = os.path.join(root, "src")
+            if os.path.isdir(source):
+                yield source
+
+
+def _locate(base: str, parts: list[str]) -> str | None:
+    path = os.path.join(base, *parts)
+    if FOREIGN & set(Path(path).parts):
+        return None
+    if parts and os.path.isfile(path + ".py"):
+        return path + ".py"
+    package = os.path.join(path, "__init__.py")
+    if os.path.isfile(package):
+        return package
+    if os.path.isdir(path) and (parts or base):
+        return path if any(name.endswith(".py") for name in _names_in(path)) or not parts else None
+    return None
+
+
+def _names_in(path: str) -> list[str]:
+    try:
+        return os.listdir(path)
+    except OSError:
+        return []

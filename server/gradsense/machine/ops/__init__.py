@@ -1,0 +1,1 @@
+"""What every torch op does to autograd's books: parameters, views, writes, and what it saves for backward."""

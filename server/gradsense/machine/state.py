@@ -1,0 +1,383 @@
+"""What a run of a program carries along: scopes, decisions, budgets, and where values were put."""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gradsense.machine.frames import Frame
+from gradsense.machine.graph import Node, Store, Tensor, Walk
+from gradsense.machine.place import Place
+from gradsense.machine.values import (
+    SCALARS,
+    BoundMethod,
+    ClassValue,
+    DictValue,
+    External,
+    Function,
+    Instance,
+    LibraryMethod,
+    ListValue,
+    Optimizer,
+    Partial,
+    Site,
+    Unknown,
+    Value,
+)
+from gradsense.machine.walking import Walking
+from gradsense.syntax.parse import ParsedModule
+
+if TYPE_CHECKING:
+    from gradsense.machine.modules import Workspace
+
+
+class OutOfBudget(Exception):
+    """The bound on work for one path is reached."""
+
+
+class ReturnSignal(Exception):
+    """A `return`."""
+
+    def __init__(self, value: Value) -> None:
+        super().__init__()
+        self.value = value
+
+
+class BreakSignal(Exception):
+    """A `break`."""
+
+
+class ContinueSignal(Exception):
+    """A `continue`."""
+
+
+class ProgramRaises(Exception):
+    """The program raises an exception of its own, or ends."""
+
+    def __init__(self, name: str = "") -> None:
+        super().__init__(name)
+        self.name = name
+
+
+CONTROL = (ReturnSignal, BreakSignal, ContinueSignal, ProgramRaises, OutOfBudget)
+
+
+@dataclass
+class Limits:
+    """Bounds on work.
+
+    Args:
+        paths: how many paths of the module level are run; a unit gets a third.
+        steps: expressions and statements evaluated on one path.
+        seconds: wall time for one file.
+        depth: nested calls.
+        imports: how many files of the workspace one path may load.
+    """
+
+    paths: int = 24
+    steps: int = 120_000
+    seconds: float = 8.0
+    depth: int = 18
+    imports: int = 60
+
+
+BranchKey = tuple[str, int, int]
+
+
+@dataclass
+class Knowledge:
+    """What earlier runs of the same program found out about its unknowns.
+
+    Args:
+        facts: call site → `tensor` (it was walked, so it yields a graph) or `maybe` (it went into such a call).
+    """
+
+    facts: dict[Site, str] = field(default_factory=dict)
+
+
+class State(Walking):
+    """The running program, below the level of syntax."""
+
+    def __init__(
+        self,
+        program: ParsedModule,
+        workspace: Workspace,
+        forced: dict[BranchKey, bool],
+        knowledge: Knowledge,
+        limits: Limits,
+        deadline: float,
+    ) -> None:
+        super().__init__(program.source, program.tree)
+        self.program = program
+        self.workspace = workspace
+        self.forced = forced
+        self.knowledge = knowledge
+        self.limits = limits
+        self.deadline = deadline
+        self.new_facts = False
+        self.branches: dict[BranchKey, bool] = {}
+        self.steps_taken = 0
+        self.file_frame = Frame(program.source)
+        self.frame = self.file_frame
+        self.frames: list[Frame] = [self.file_frame]
+        self.depth = 0
+        self.active_calls: dict[ast.AST, int] = {}
+        self.called: set[ast.AST] = set()
+        self.loop_count = 0
+        self.escaped: list[Node] = []
+        self.failures: list[str] = []
+        self.cut_short = False
+        self.is_unit = False
+        # Functions handed to unseen code, which may call them.
+        self.handed_over: set[ast.AST] = set()
+        # Walks that kept their graph, with the call.
+        self.retained: list[tuple[Walk, Place]] = []
+        # For every backward or grad call: whether the graph it walked was fully known at least once.
+        self.sites: dict[tuple[object, ...], bool] = {}
+        # Calls that stand as statements, whose results are thrown away.
+        self.statement_call: ast.AST | None = None
+
+    # ------------------------------------------------------------------ syntax, above this level
+
+    def evaluate(self, node: ast.expr) -> Value:
+        """The value of an expression."""
+        raise NotImplementedError
+
+    def run_block(self, body: list[ast.stmt]) -> None:
+        """Runs statements."""
+        raise NotImplementedError
+
+    def call(self, function: Value, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+        """The result of a call."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ budget
+
+    def step(self) -> None:
+        """Counts one evaluation.
+
+        Raises:
+            OutOfBudget: when the path took too long.
+        """
+        self.steps_taken += 1
+        if self.steps_taken > self.limits.steps or (self.steps_taken & 255 == 0 and time.monotonic() > self.deadline):
+            self.cut_short = True
+            raise OutOfBudget
+
+    def note_site(self, known: bool) -> None:
+        """Counts a walk towards coverage."""
+        key = self.here().key
+        self.sites[key] = self.sites.get(key, False) or known
+
+    # ------------------------------------------------------------------ decisions
+
+    def decide(self, node: ast.AST, default: bool) -> bool:
+        """Which way a branch goes whose condition is not known."""
+        key = (self.source.path, getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
+        if key in self.forced:
+            return self.forced[key]
+        self.branches.setdefault(key, default)
+        return default
+
+    def truth(self, value: Value) -> bool | None:
+        """The truth of a value, None if unknown."""
+        if isinstance(value, SCALARS):
+            return bool(value)
+        if isinstance(value, ListValue):
+            return None if value.open or value.homogeneous else bool(value.items)
+        if isinstance(value, DictValue):
+            return None if value.open else bool(value.items)
+        if isinstance(value, tuple | range):
+            return len(value) > 0
+        if isinstance(value, Instance) and value.children is not None:
+            return self.truth(value.children)
+        if isinstance(value, Instance) and value.cls is not None and (value.cls.has("__bool__") or value.cls.has("__len__")):
+            return None
+        if isinstance(value, Function | ClassValue | BoundMethod | External | LibraryMethod | Instance | Optimizer | Partial):
+            return True
+        return None
+
+    # ------------------------------------------------------------------ names
+
+    def scope_of(self, name: str) -> Frame:
+        """The scope that an assignment to the name writes."""
+        frame = self.frame
+        if name in frame.global_names:
+            return frame.file
+        if name in frame.nonlocal_names:
+            outer = frame.parent
+            while outer is not None and name not in outer.variables:
+                outer = outer.parent
+            return outer or frame
+        return frame
+
+    def set_name(self, name: str, value: Value, target: ast.AST, value_node: ast.expr | None = None) -> None:
+        """Binds a variable."""
+        frame = self.scope_of(name)
+        frame.variables[name] = value
+        frame.stores[name] = self.note_store(value, "name", name, target, value_node, None)
+
+    def get_name(self, name: str) -> tuple[bool, Value]:
+        """Looks a variable up: whether it is bound, and its value."""
+        frame: Frame | None = self.frame
+        if name in self.frame.global_names:
+            frame = self.frame.file
+        first = frame
+        while frame is not None:
+            # A class body's names are not seen from its methods.
+            if name in frame.variables and (frame.cls is None or frame is first):
+                return True, frame.variables[name]
+            if frame.lookup is not None:
+                found, value = frame.lookup(name)
+                if found:
+                    frame.variables[name] = value
+                    return True, value
+            frame = frame.parent
+        return False, None
+
+    # ------------------------------------------------------------------ stores
+
+    def note_store(
+        self, value: Value, kind: str, name: str, target: ast.AST, value_node: ast.expr | None, container: Value
+    ) -> Store:
+        """Notes where a value was put, on the tensors in it as well."""
+        store = Store(self.here(target), kind, name, value_node, container, self.epoch, self.tick())
+        self._note(value, store, 0)
+        return store
+
+    def _note(self, value: Value, store: Store, depth: int) -> None:
+        if isinstance(value, Tensor):
+            if len(value.stores) >= 8:
+                del value.stores[1]
+            value.stores.append(store)
+        elif isinstance(value, ListValue | DictValue):
+            if depth == 0 or store.kind == "item":
+                if len(value.stores) >= 4:
+                    del value.stores[1]
+                value.stores.append(store)
+                if value.made is None:
+                    value.made = store.place
+            if store.kind != "item" and depth < 2:
+                parts = value.items[:8] if isinstance(value, ListValue) else list(value.items.values())[:8]
+                for part in parts:
+                    if isinstance(part, Tensor | tuple):
+                        self._note(part, store, depth + 1)
+        elif isinstance(value, tuple) and depth < 3:
+            for part in value[:6]:
+                self._note(part, store, depth + 1)
+
+    def note_items(self, container: ListValue | DictValue, values: list[Value], value_node: ast.expr | None = None) -> None:
+        """Notes a store into a container, at what is being run."""
+        name = container.stores[-1].name if container.stores else ""
+        store: Store | None = None
+        for value in values:
+            store = self.note_store(value, "item", name, self.node, value_node, container)
+        if store is not None:
+            container.last_store = store
+
+    def escape(self, value: Value, depth: int = 0) -> None:
+        """Notes that unseen code got hold of the tensors in a value: it may walk them."""
+        if depth > 3:
+            return
+        if isinstance(value, Tensor):
+            node = self.graph_of(value)
+            if node is not None:
+                self.escaped.append(node)
+        elif isinstance(value, ListValue):
+            for part in value.items:
+                self.escape(part, depth + 1)
+        elif isinstance(value, DictValue):
+            for part in value.items.values():
+                self.escape(part, depth + 1)
+        elif isinstance(value, tuple):
+            for part in value:
+                self.escape(part, depth + 1)
+
+    # ------------------------------------------------------------------ unknowns
+
+    def as_tensor(self, value: Value) -> Tensor | None:
+        """A value as an operand of a tensor op: a tensor, or a stand-in for an unknown that may be one."""
+        if isinstance(value, Tensor):
+            return value
+        if isinstance(value, Unknown) and not value.number:
+            may = not value.data and (value.parameter or any(self.needs_grad(t).value for t in value.sources))
+            tensor = self.tensor(dtype=None)
+            tensor.origin = "unknown"
+            if may:
+                from gradsense.machine.tri import MAYBE
+
+                tensor.needs = MAYBE
+                if value.sources:
+                    tensor.leaf = False
+                    tensor.node = self.record_node(
+                        "unknown call", [self.edge(t) for t in value.sources], [], True, False
+                    )
+                    tensor.node.output = tensor
+            return tensor
+        return None
+
+    def result_of_unknown_call(self, site: Site | None, sources: tuple[Tensor, ...]) -> Tensor:
+        """The result of an unseen call that a later use showed to be a tensor with a graph."""
+        from gradsense.machine.tri import MAYBE, YES
+
+        tensor = self.tensor(dtype=None)
+        tensor.needs = YES if site is not None and self.knowledge.facts.get(site) == "tensor" else MAYBE
+        tensor.leaf = False
+        tensor.origin = "unknown"
+        tensor.node = self.record_node("unknown call", [self.edge(t) for t in sources], [], True, False)
+        tensor.node.output = tensor
+        return tensor
+
+    def learn_graph(self, value: Unknown) -> None:
+        """A walk starts at this unknown: its call yields a graph, and what went in may carry one."""
+        todo, count = [value], 0
+        while todo and count < 40:
+            unknown = todo.pop()
+            count += 1
+            if unknown.data:
+                continue
+            if unknown.phantom is not None or MODULE_MEMBERS & unknown.attributes.keys():
+                continue
+            if unknown.site is not None and unknown.site not in self.knowledge.facts:
+                self.knowledge.facts[unknown.site] = "tensor" if count == 1 else "maybe"
+                self.new_facts = True
+            todo.extend(unknown.arguments)
+
+    # ------------------------------------------------------------------ scopes of calls
+
+    @contextmanager
+    def entered(self, frame: Frame) -> Iterator[None]:
+        """Runs what is inside in another scope."""
+        previous = self.frame
+        self.frame = frame
+        self.frames.append(frame)
+        try:
+            yield
+        finally:
+            self.frame = previous
+            self.frames.pop()
+
+    def call_site(self, node: ast.AST | None) -> Site | None:
+        """Identifies a call in its calling context, for what is learnt about its result."""
+        if node is None:
+            return None
+        return (
+            self.source.path,
+            getattr(node, "lineno", 0),
+            getattr(node, "col_offset", 0),
+            getattr(node, "end_col_offset", 0),
+            tuple((p.source.path, p.line, getattr(p.node, "col_offset", 0)) for p in self.stack),
+        )
+
+    def caller(self) -> Place:
+        """The call that led here, or here."""
+        return self.stack[-1] if self.stack else self.here()
+
+
+MODULE_MEMBERS = frozenset(
+    "parameters train eval state_dict load_state_dict zero_grad named_parameters modules apply forward children".split()
+)

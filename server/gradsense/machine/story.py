@@ -1,0 +1,240 @@
+"""Reading a proof: which way a fault came about, and where a person should edit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradsense.machine.events import SavedModified, WalkedTwice
+from gradsense.machine.graph import Node, Saved, Store, Tensor, Walk, Write
+from gradsense.machine.place import Place, carried_from
+from gradsense.machine.values import DictValue, ListValue
+
+if TYPE_CHECKING:
+    from gradsense.machine.walking import Walking
+
+UNSEEN_CALL = "unknown call"
+
+
+def walked_twice(
+    books: Walking, node: Node, walk: Walk, roots: list[Tensor], surely: bool
+) -> WalkedTwice | None:
+    """The event for a walk that meets a freed node, or None where only unseen code links the two."""
+    first = node.freed
+    assert first is not None
+    edges = [books.edge(t) for t in roots]
+    meeting, entry = _meeting(edges, first, node)
+    crossing = _crossing(edges, node, books.epoch)
+    if crossing is not None and entry is not None and crossing[1].order > first.order:
+        meeting, entry = crossing
+    if entry is not None and entry.op == UNSEEN_CALL:
+        return None
+    if meeting.op == UNSEEN_CALL and entry is not None and entry.order > first.order:
+        return None
+    held = meeting.output
+    stores = list(held.stores) if held is not None else []
+    now = books.epoch
+    use: Place | None = None
+    carried = carried_from(meeting.epoch, now)
+    if entry is None:
+        if carried and now:
+            manner, spot = "outside_loop", holder(meeting, stores)
+        else:
+            manner = "same"
+            spot = first.place if first.kind == "grad" else walk.place
+    elif (use := _other_player(books, first, meeting)) is not None:
+        manner, spot = "player", use
+    elif entry.order > first.order:
+        if carried_from(meeting.epoch, entry.epoch):
+            manner, spot = "carried", holder(meeting, stores)
+        else:
+            manner, spot = "shared", in_frame_of(entry.place, stores)
+    elif carried and now:
+        manner, spot = "outside_loop", holder(meeting, stores)
+    else:
+        manner, spot = "shared", walk.place
+    event = WalkedTwice(
+        place=walk.place,
+        sure=surely,
+        manner=manner,
+        node=node,
+        first=first,
+        walk=walk,
+        meeting=meeting,
+        entry=entry,
+        held=held,
+        stores=stores,
+        spot=spot,
+        use=use,
+    )
+    event.also = _lines(stores, [meeting.place] + ([entry.place] if entry else []))
+    return event
+
+
+def saved_modified(books: Walking, node: Node, saved: Saved, write: Write, walk: Walk, sure: bool) -> SavedModified:
+    """The event for a walk that meets a saved tensor at another version."""
+    manner, spot = "inplace", write.place
+    held: Tensor | None = None
+    stores: list[Store] = []
+    also: list[Place] = []
+    if write.kind in ("step", "fused"):
+        manner = "step"
+        if books.epoch and carried_from(node.epoch, books.epoch) and walk.root is not None:
+            from gradsense.machine.walking import reachable
+
+            carried = [
+                n
+                for n in reachable([books.edge(walk.root)])
+                if carried_from(n.epoch, books.epoch) and n.output is not None and n.accumulates is None
+            ]
+            carried.sort(key=lambda n: -n.order)
+            for other in carried[:3]:
+                also.append(other.place)
+                if other.output is not None:
+                    also += [s.place for s in other.output.stores]
+            if carried:
+                held = carried[0].output
+                stores = list(held.stores) if held is not None else []
+                manner = "carried"
+                apart = not {id(p.node) for p in node.place.stack} & {id(p.node) for p in walk.place.stack}
+                if node.epoch == () and node.place.stack and apart:
+                    manner, spot = "outside_loop", holder(carried[0], stores)
+    elif write.module is not None and write.module.options.get("inplace") is True:
+        manner, spot = "module", write.module.made
+    elif write.through is not None:
+        manner = "detach"
+    event = SavedModified(
+        place=walk.place,
+        sure=sure,
+        manner=manner,
+        node=node,
+        saved=saved,
+        write=write,
+        walk=walk,
+        spot=spot,
+        held=held,
+        stores=stores,
+    )
+    kept = list(saved.tensor.stores) + (list(node.output.stores) if node.output is not None else [])
+    event.also = _lines(kept, [*also, saved.tensor.made])
+    return event
+
+
+def vector_made(books: Walking, root: Tensor) -> Place:
+    """Where a loss of several elements came from: the loss module's constructor, the loss's own line, or the walk."""
+    node = books.graph_of(root)
+    if node is None:
+        return books.here()
+    if node.module is not None and node.module.options.get("reduction") == "none":
+        return node.module.made
+    return books.here()
+
+
+def holder(node: Node, stores: list[Store]) -> Place:
+    """Where an old graph was put, so that it outlived its pass.
+
+    A list that a plain name holds was made in the wrong place: its creation is named. Else the last write to an
+    attribute, else the last assignment.
+    """
+    for store in stores:
+        if store.kind == "item":
+            container = store.container
+            if isinstance(container, ListValue | DictValue) and container.stores and container.made is not None:
+                if container.stores[-1].kind == "name":
+                    return container.made
+            return store.place
+    attributes = [s for s in stores if s.kind == "attribute"]
+    names = [s for s in stores if s.kind == "name"]
+    if attributes:
+        return attributes[-1].place
+    if names:
+        return names[-1].place
+    return node.place
+
+
+def in_frame_of(place: Place, stores: list[Store]) -> Place:
+    """The call through which the newest stored value was passed on, where `place` lies deeper than its store."""
+    for store in reversed(stores):
+        depth = len(store.place.stack)
+        own = place.stack
+        if len(own) > depth and all(a.node is b.node for a, b in zip(own, store.place.stack, strict=False)):
+            return own[depth]
+        if len(own) == depth:
+            return place
+    return place
+
+
+def _meeting(edges: list[Node | None], first: Walk, target: Node) -> tuple[Node, Node | None]:
+    """The first nodes from the new root that the earlier walk had freed, with what was built on them."""
+    found: list[tuple[Node, Node | None]] = []
+    seen: set[Node] = set()
+    todo: list[tuple[Node | None, Node | None]] = [(e, None) for e in edges]
+    while todo:
+        node, child = todo.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if node.freed is first and (node is target or target.ancestry & node.ancestry == target.ancestry):
+            found.append((node, child))
+            continue
+        todo.extend((p, node) for p in node.parents)
+    if not found:
+        return target, None
+    for meeting, child in found:
+        if child is not None and child.order > first.order:
+            return meeting, child
+    return found[0]
+
+
+def _crossing(edges: list[Node | None], target: Node, now: tuple[tuple[int, int], ...]) -> tuple[Node, Node] | None:
+    """The newest edge from this pass to an earlier one, on a path to the target."""
+    if not now:
+        return None
+    best: tuple[Node, Node] | None = None
+    seen: set[Node] = set()
+    todo: list[tuple[Node | None, Node | None]] = [(e, None) for e in edges]
+    while todo:
+        node, child = todo.pop()
+        if node is None or node in seen or target.ancestry & node.ancestry != target.ancestry:
+            continue
+        seen.add(node)
+        if carried_from(node.epoch, now):
+            if child is not None and (best is None or node.order > best[0].order):
+                best = (node, child)
+            continue
+        todo.extend((p, node) for p in node.parents)
+    return best
+
+
+def _other_player(books: Walking, first: Walk, meeting: Node) -> Place | None:
+    """The call in the first walk's graph that took another network's output undetached, if this is such a case.
+
+    It is when an optimizer stepped after the first walk, holds parameters that this walk reached, and none of those
+    under the shared part, although that part has parameters of its own.
+    """
+    from gradsense.machine.walking import reachable
+
+    below = {n.accumulates for n in reachable([meeting]) if n.accumulates is not None and n.accumulates.parameter}
+    if not below or first.root is None:
+        return None
+    root_edge = books.edge(first.root)
+    whole = reachable([root_edge])
+    above = {n.accumulates for n in whole if n.accumulates is not None and n.accumulates.parameter} - below
+    if not above:
+        return None
+    between = [o for o, _, order in books.steps if order > first.order]
+    if not any(set(o.parameters) & above and not set(o.parameters) & below for o in between):
+        return None
+    users = [n for n in whole if meeting in n.parents and n.order < first.order]
+    if not users:
+        return None
+    user = min(users, key=lambda n: n.order)
+    stores = list(meeting.output.stores) if meeting.output is not None else []
+    return in_frame_of(user.place, stores)
+
+
+def _lines(stores: list[Store], places: list[Place]) -> list[tuple[Place, str]]:
+    out = [(s.place, f"`{s.name}` stored here" if s.name else "stored here") for s in stores[-6:]]
+    for place in places:
+        out.append((place, "made here"))
+        out += [(p, "called here") for p in place.stack[-3:]]
+    return out

@@ -1,0 +1,218 @@
+"""Running by itself what a program's module level does not reach: functions, methods, forwards, training steps."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gradsense.machine.graph import Tensor
+from gradsense.machine.interpreter import Machine
+from gradsense.machine.iteration import PASSES
+from gradsense.machine.library import optim
+from gradsense.machine.tri import NO, YES
+from gradsense.machine.values import (
+    ClassValue,
+    DictValue,
+    Function,
+    GeneratorValue,
+    Instance,
+    ListValue,
+    Optimizer,
+    Unknown,
+    Value,
+    tensors_in,
+)
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
+# Methods whose returned loss a trainer walks.
+STEP_METHODS = frozenset(("training_step", "compute_loss"))
+TRAINER_BASES = frozenset(("LightningModule", "Trainer", "Seq2SeqTrainer", "SFTTrainer"))
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """A function or a method, with its class."""
+
+    node: Definition
+    cls: ast.ClassDef | None = None
+
+
+def units_of(tree: ast.Module) -> list[Unit]:
+    """The functions and methods of a file, callers before what they call."""
+    found: list[Unit] = []
+    todo: list[ast.stmt] = list(tree.body)
+    while todo:
+        node = todo.pop(0)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            found.append(Unit(node))
+        elif isinstance(node, ast.ClassDef):
+            found += [
+                Unit(part, node)
+                for part in node.body
+                if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef) and not part.name.startswith("__")
+            ]
+        elif isinstance(node, ast.If):
+            todo = [*node.body, *node.orelse, *todo]
+        elif isinstance(node, ast.Try):
+            todo = [*node.body, *todo]
+    names = {u.node.name for u in found}
+    called: set[str] = set()
+    for unit in found:
+        for part in ast.walk(unit.node):
+            if isinstance(part, ast.Call):
+                name = part.func.id if isinstance(part.func, ast.Name) else part.func.attr if isinstance(part.func, ast.Attribute) else ""
+                if name in names and name != unit.node.name:
+                    called.add(name)
+    # A function that another one calls is usually reached from there, with real arguments.
+    return sorted(found, key=lambda u: (u.node.name in called, u.node.name not in STEP_METHODS, u.node.lineno))
+
+
+def runner(machine: Machine, unit: Unit) -> Callable[[], None] | None:
+    """What runs the unit on a machine whose module level has been run, or None if it is not defined there."""
+    if unit.cls is None:
+        function = _function(machine, unit.node)
+        return None if function is None else lambda: _run_function(machine, function, [])
+    cls = _class(machine, unit.cls)
+    if cls is None:
+        return None
+    return lambda: _run_method(machine, cls, unit)
+
+
+def _function(machine: Machine, node: Definition) -> Function | None:
+    value = machine.file_frame.variables.get(node.name)
+    return value if isinstance(value, Function) and value.node is node else None
+
+
+def _class(machine: Machine, node: ast.ClassDef) -> ClassValue | None:
+    value = machine.file_frame.variables.get(node.name)
+    return value if isinstance(value, ClassValue) and value.node is node else None
+
+
+def _run_function(machine: Machine, function: Function, arguments: list[Value]) -> None:
+    machine.node = function.node
+    result = machine.call(function, arguments, {}, function.node)
+    if isinstance(result, GeneratorValue):
+        result = ListValue(machine.run_generator(result))
+    machine.escape(result)
+
+
+def _run_method(machine: Machine, cls: ClassValue, unit: Unit) -> None:
+    function = cls.namespace.get(unit.node.name)
+    if not isinstance(function, Function):
+        return
+    machine.node = unit.node
+    if function.kind == "staticmethod":
+        _run_function(machine, function, [])
+        return
+    if function.kind == "classmethod":
+        _run_function(machine, function, [cls])
+        return
+    made = machine.instantiate(cls, [], {}, unit.node)
+    if not isinstance(made, Instance) or made.kind == "Function":
+        return
+    _open(made, cls)
+    machine.node = unit.node
+    if unit.node.name == "forward" and made.is_module:
+        _run_forward(machine, made, function)
+    elif unit.node.name in STEP_METHODS and _is_trained(cls, made):
+        _run_training_step(machine, made, function, cls)
+    else:
+        _run_function(machine, function, [made])
+
+
+def _open(made: Instance, cls: ClassValue) -> None:
+    """Other methods may have run before: containers may hold more, and what they assign is not known."""
+    assigned: set[str] = set()
+    for base in cls.linear():
+        for part in base.node.body:
+            if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef) and part.name != "__init__":
+                for node in ast.walk(part):
+                    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                        assigned.add(node.attr)
+    for name, value in list(made.attributes.items()):
+        if isinstance(value, ListValue | DictValue):
+            value.open = True
+        elif name in assigned and (value is None or isinstance(value, int | float | str | bool)):
+            made.attributes[name] = Unknown(name=name)
+
+
+def _is_trained(cls: ClassValue, made: Instance) -> bool:
+    bases = {base.rpartition(".")[2] for base in cls.library_bases()}
+    if not bases & TRAINER_BASES and not made.opaque:
+        return False
+    return made.attributes.get("automatic_optimization") is not False
+
+
+def _missing(machine: Machine, function: Function) -> list[Value]:
+    """Stand-ins for the required parameters after `self`."""
+    parameters = function.node.args
+    every = [*parameters.posonlyargs, *parameters.args]
+    required = every[1 : len(every) - len(function.defaults)] if function.defaults else every[1:]
+    return [machine.missing_argument(a, function) for a in required]
+
+
+def _run_forward(machine: Machine, made: Instance, function: Function) -> None:
+    """A forward whose caller we do not see: three calls, each walked, of which only sure events count."""
+    for number in range(PASSES):
+        machine.epoch = ((-1, number),)
+        result = machine.call_instance(made, _missing(machine, function), {}, function.node)
+        outputs = [t for t in tensors_in(result) if machine.needs_grad(t) is not NO]
+        machine.node = function.node
+        machine.grad_mode = YES
+        if outputs and made.training is not False:
+            machine.assumed = True
+            try:
+                machine.walk(outputs, retain=False, kind="assumed", given_gradient=True)
+            finally:
+                machine.assumed = False
+
+
+def _run_training_step(machine: Machine, made: Instance, function: Function, cls: ClassValue) -> None:
+    """A step that a trainer drives: zero, step method, backward of what it returns, optimizer step."""
+    optimizers: list[Optimizer] = []
+    if cls.has("configure_optimizers"):
+        value = machine.call(cls.find("configure_optimizers"), [made], {}, function.node)
+        optimizers = _optimizers_in(value)
+    for number in range(PASSES):
+        machine.epoch = ((-1, number),)
+        for optimizer in optimizers:
+            machine.zero_gradients(optimizer.parameters)
+        result = machine.call(function, [made, *_missing(machine, function)], {}, function.node)
+        machine.node = function.node
+        loss = _loss_of(result)
+        if isinstance(loss, Tensor):
+            machine.node = _return_of(function)
+            machine.walk([loss], retain=False)
+            machine.note_site(machine.walks[-1].known if machine.walks else False)
+            for optimizer in optimizers:
+                optim.step(machine, optimizer, None, function.node)
+        elif isinstance(loss, Unknown):
+            machine.learn_graph(loss)
+
+
+def _loss_of(result: Value) -> Value:
+    if isinstance(result, DictValue):
+        return result.items.get("loss")
+    if isinstance(result, tuple) and result:
+        return result[0]
+    return result
+
+
+def _return_of(function: Function) -> ast.AST:
+    for node in ast.walk(function.node):
+        if isinstance(node, ast.Return) and node.value is not None:
+            return node.value
+    return function.node
+
+
+def _optimizers_in(value: Value) -> list[Optimizer]:
+    if isinstance(value, Optimizer):
+        return [value]
+    if isinstance(value, tuple):
+        return [o for part in value for o in _optimizers_in(part)]
+    if isinstance(value, ListValue):
+        return [o for part in value.items for o in _optimizers_in(part)]
+    if isinstance(value, DictValue):
+        return [o for part in value.items.values() for o in _optimizers_in(part)]
+    return []

@@ -1,0 +1,280 @@
+"""Walking a graph: checking, using and freeing what its nodes saved, and what that puts into `.grad`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from gradsense.machine import story
+from gradsense.machine.books import Books
+from gradsense.machine.events import (
+    ConstantGradient,
+    CreateGraphBackward,
+    DeadTerm,
+    GraphLost,
+    NoGraph,
+    NotScalar,
+    SavedModified,
+    SilentlyModified,
+)
+from gradsense.machine.graph import Contribution, Node, Tensor, Walk
+from gradsense.machine.place import Place, common_frame
+from gradsense.machine.tri import NO, YES
+from gradsense.machine.values import Optimizer
+
+
+def reachable(roots: Iterable[Node | None]) -> dict[Node, None]:
+    """All nodes from the roots down, the roots included."""
+    seen: dict[Node, None] = {}
+    todo = [r for r in roots if r is not None]
+    while todo:
+        node = todo.pop()
+        if node in seen:
+            continue
+        seen[node] = None
+        todo.extend(node.parents)
+    return seen
+
+
+def reachable_surely(roots: Iterable[Node | None]) -> set[Node]:
+    """The nodes that a walk reaches through nodes whose facts are all known."""
+    seen: set[Node] = set()
+    todo = [r for r in roots if r is not None and r.sure]
+    while todo:
+        node = todo.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        todo.extend(p for p in node.parents if p.sure)
+    return seen
+
+
+class Walking(Books):
+    """The backward half of the books."""
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        self.walks: list[Walk] = []
+        # Lines with a walk, a step or a module call that this path came to.
+        self.reached: set[tuple[str, int]] = set()
+        self.optimizers: list[Optimizer] = []
+        self.steps: list[tuple[Optimizer, Place, int]] = []
+        # Walks whose contributions were zeroed: (walk, loop pass differs) -> (unused, used, place of the zeroing).
+        self.zeroed: dict[tuple[int, bool], tuple[Walk, list[int], Place]] = {}
+        self.dead_terms: list[tuple[Tensor, Walk, list[Tensor]]] = []
+
+    def walk(
+        self,
+        roots: Sequence[Tensor],
+        *,
+        retain: bool,
+        create_graph: bool = False,
+        inputs: Sequence[Tensor] | None = None,
+        kind: str = "backward",
+        given_gradient: bool = False,
+    ) -> list[Node] | None:
+        """Walks from `roots` and frees, unless retained, what was reached.
+
+        Args:
+            inputs: walk only what lies on a path to these.
+            kind: `backward`, `grad` or `assumed`.
+            given_gradient: whether the caller gave the gradient of the roots.
+
+        Returns:
+            The nodes that ran, newest first; None if there was nothing to walk.
+
+        Raises:
+            PathEnds: if torch surely raises.
+        """
+        self.mark_reached()
+        walked_roots = [r for r in roots if self._can_walk(r, kind, given_gradient)]
+        if not walked_roots:
+            return None
+        walk = Walk(self.here(), self.tick(), kind, retain, create_graph, self.epoch, walked_roots[0])
+        self.walks.append(walk)
+        edges = [self.edge(t) for t in walked_roots]
+        reached = reachable(edges)
+        surely = reachable_surely(edges)
+        walk.known = len(surely) == len(reached)
+        order = sorted(reached, key=lambda n: -n.order)
+        running = order if inputs is None else self._needed_for(order, inputs)
+        walk.nodes = len(running)
+        for node in running:
+            if node.freed is not None and node.raises_when_walked_twice:
+                sure = node in surely and node.surely_raises_when_walked_twice
+                event = story.walked_twice(self, node, walk, walked_roots, sure)
+                if event is not None:
+                    self.report(event)
+                continue
+            if node.walked is not None and node.walked is not walk:
+                node.walked.needed = True
+                self._note_hidden_carry(node, walk)
+            self._check_saved(node, walk, node in surely)
+        for node in running:
+            if not retain:
+                node.freed = node.freed or walk
+            node.walked = walk
+        if kind == "backward":
+            self._contribute(walk, walked_roots, order, inputs)
+        self._gradients_as_constants(walk, walked_roots, kind)
+        return running
+
+    def mark_reached(self) -> None:
+        """Notes that the path came to this line."""
+        self.reached.add((self.source.path, getattr(self.node, "lineno", 0)))
+
+    def _can_walk(self, root: Tensor, kind: str, given_gradient: bool) -> bool:
+        if self.needs_grad(root) is NO:
+            if root.origin == "unknown":
+                return False
+            spot = self.here()
+            if root.cuts and not (root.cuts[-1].how == "no_grad" and root.cuts[-1].place.source is not self.source):
+                spot = root.cuts[-1].place
+            self.report(
+                NoGraph(place=self.here(), sure=root.dtype is not None, tensor=root, cuts=root.cuts, walk_kind=kind, spot=spot)
+            )
+            return False
+        count = root.number_of_elements
+        if count is not None and count != 1 and not given_gradient:
+            self.report(NotScalar(place=self.here(), tensor=root, spot=story.vector_made(self, root)))
+        return True
+
+    def _needed_for(self, order: list[Node], inputs: Sequence[Tensor]) -> list[Node]:
+        """The nodes on a path to `inputs`; an input's own node runs only if it leads to another input."""
+        targets = {e for t in inputs if (e := self.edge(t)) is not None}
+        leads: set[Node] = set()
+        for node in reversed(order):
+            if node in targets or any(p in leads for p in node.parents):
+                leads.add(node)
+        return [n for n in order if n in leads and (n not in targets or any(p in leads for p in n.parents))]
+
+    def _check_saved(self, node: Node, walk: Walk, surely: bool) -> None:
+        for saved in node.saved:
+            storage = saved.tensor.storage
+            if storage.version > saved.version:
+                write = storage.writes[saved.version]
+                sure = surely and saved.sure and write.sure
+                self.report(story.saved_modified(self, node, saved, write, walk, sure))
+            elif storage.silent:
+                later = next((w for w in storage.silent if w.order > node.order), None)
+                if later is not None and surely and saved.sure and later.sure:
+                    self.report(
+                        SilentlyModified(place=walk.place, node=node, saved=saved, write=later, walk=walk)
+                    )
+
+    def _note_hidden_carry(self, node: Node, walk: Walk) -> None:
+        """Hook for the interpreter's retain rules; the books themselves need nothing here."""
+
+    # ------------------------------------------------------------------ gradients
+
+    def _contribute(self, walk: Walk, roots: Sequence[Tensor], order: list[Node], inputs: Sequence[Tensor] | None) -> None:
+        root = roots[0]
+        if root.leaf and not root.parameter and root.promoted is not None and root.cuts:
+            self.report(GraphLost(place=root.promoted, how="promoted", cuts=root.cuts, tensor=root))
+        created: list[Node] = []
+        for node in order:
+            leaf = node.accumulates
+            if leaf is not None:
+                if inputs is not None and leaf not in inputs:
+                    continue
+                leaf.contributions.append(Contribution(walk))
+                leaf.has_gradient = True
+                previous = leaf.gradient
+                if previous is None or walk.create_graph:
+                    leaf.gradient = self.tensor(leaf.shape, leaf.dtype)
+                    leaf.gradient.gradient_of = leaf
+                    if walk.create_graph:
+                        if not created:
+                            created = [self.gradient_node(order)]
+                        parents = [created[0]] + ([g] if previous is not None and (g := self.graph_of(previous)) else [])
+                        leaf.gradient.needs = YES if created[0].sure else leaf.gradient.needs
+                        leaf.gradient.leaf = False
+                        leaf.gradient.node = self.record_node("AccumulateGrad", parents, [], False, created[0].sure)
+                        leaf.gradient.node.output = leaf.gradient
+            elif node.output is not None and node.output.retains_grad and node.output.gradient is None:
+                node.output.gradient = self.tensor(node.output.shape, node.output.dtype)
+                node.output.has_gradient = True
+        self._note_terms(root, walk)
+        if walk.create_graph and inputs is None:
+            self.report(CreateGraphBackward(place=walk.place))
+
+    def gradient_node(self, running: Iterable[Node]) -> Node:
+        """The node of a gradient that was made with `create_graph`: its parents are the edges of what was saved."""
+        parents: list[Node | None] = []
+        saved = []
+        sure = True
+        for node in running:
+            saved += node.saved
+            sure = sure and node.sure
+            for kept in node.saved:
+                parents.append(node if kept.tensor is node.output else self.edge(kept.tensor))
+            if node.op == "grad":
+                parents.append(node)
+        return self.record_node("grad", parents, saved[:200], True, sure)
+
+    def _gradients_as_constants(self, walk: Walk, roots: Sequence[Tensor], kind: str) -> None:
+        if kind != "backward":
+            return
+        for root in roots:
+            for cut in root.cuts:
+                if cut.how == "grad":
+                    self.report(ConstantGradient(place=walk.place, grad_call=cut.place, walk=walk))
+
+    def _note_terms(self, root: Tensor, walk: Walk) -> None:
+        """Finds the terms of a loss that move nothing: cut off, or reaching no parameter that is stepped."""
+        terms: list[Tensor] = []
+        todo, seen = [root], {id(root)}
+        while todo:
+            tensor = todo.pop()
+            parts = [p for p in tensor.terms if id(p) not in seen]
+            if tensor.terms:
+                seen.update(id(p) for p in parts)
+                todo.extend(parts)
+            else:
+                terms.append(tensor)
+        walk.loss_terms = terms
+        if len(terms) < 2:
+            return
+        for term in terms:
+            if self.needs_grad(term) is NO and term.origin == "known":
+                real = [c for c in term.cuts if c.how not in ("no_grad", "grad")]
+                if real and term.number_of_elements in (1, None):
+                    self.report(DeadTerm(place=walk.place, term=term, walk=walk, cut=real[-1]))
+            elif self.needs_grad(term) is YES and not term.leaf:
+                leaves = [n.accumulates for n in reachable([self.edge(term)]) if n.accumulates is not None]
+                self.dead_terms.append((term, walk, leaves))
+
+    def use_gradient(self, leaf: Tensor, how: str, optimizer: Optimizer | None = None) -> None:
+        """Notes that something used what is in the leaf's `.grad`."""
+        for contribution in leaf.contributions:
+            if contribution.used is None:
+                contribution.used = how
+                contribution.optimizer = optimizer
+            contribution.walk.used_leaves.add(leaf)
+
+    def zero_gradients(self, leaves: Iterable[Tensor]) -> None:
+        """`zero_grad()`: notes which walks lose their contributions."""
+        lost: list[tuple[Tensor, Contribution]] = []
+        for leaf in leaves:
+            lost += [(leaf, c) for c in leaf.contributions]
+            leaf.spent += leaf.contributions
+            leaf.contributions = []
+            leaf.has_gradient = False
+            leaf.gradient = None
+        for _, contribution in lost:
+            walk = contribution.walk
+            other_pass = bool(
+                self.epoch
+                and walk.epoch
+                and self.epoch[-1][0] == walk.epoch[-1][0]
+                and self.epoch[-1][1] != walk.epoch[-1][1]
+            )
+            entry = self.zeroed.setdefault((id(walk), other_pass), (walk, [0, 0], self.here()))
+            entry[1][0 if contribution.used is None else 1] += 1
+
+
+def frame_call(place: Place, walk: Walk) -> Place:
+    """The part of `place` in the frame of the walk."""
+    return common_frame(place, walk.place.stack)
+
+
+__all__ = ["SavedModified", "Walking", "frame_call", "reachable", "reachable_surely"]

@@ -1,0 +1,118 @@
+"""What a rule is: which events it speaks about, and what it says."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterable, Iterator
+from typing import ClassVar, Generic, TypeVar
+
+from gradsense.fixes.fix import Fix
+from gradsense.machine.events import Event
+from gradsense.machine.place import Place
+from gradsense.rules.finding import Finding, Related, Severity
+
+E = TypeVar("E", bound=Event)
+
+# torch 2.13's own words.
+SECOND_TIME = (
+    "RuntimeError: Trying to backward through the graph a second time (or directly access saved tensors after they have "
+    "already been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
+    "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved "
+    "tensors after calling backward."
+)
+MODIFIED = (
+    "RuntimeError: one of the variables needed for gradient computation has been modified by an inplace operation: "
+    "[…] is at version {now}; expected version {saved} instead."
+)
+NO_GRAPH = "RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn"
+
+
+class Rule(Generic[E]):
+    """One code. A subclass lives in a file of its own; the file's docstring is the rule's page.
+
+    Attributes:
+        code: its stable code.
+        name: its readable name.
+        listens_to: the kinds of event it speaks about.
+        example: a program with the fault; `mended` is the same without it. Tests run both on torch.
+        outcome: what torch does with the example: `raises`, `grows`, `silent` or `clean`.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    listens_to: ClassVar[type[Event] | tuple[type[Event], ...]]
+    example: ClassVar[str] = ""
+    mended: ClassVar[str] = ""
+    outcome: ClassVar[str] = "raises"
+
+    def matches(self, event: E) -> bool:
+        """Whether the event is this rule's; several rules may share a kind of event."""
+        return True
+
+    def severity(self, event: E) -> Severity:
+        """How certain it is, as a severity."""
+        if event.raises:
+            if event.caught:
+                return Severity.INFORMATION
+            return Severity.ERROR if event.certain and not event.assumed else Severity.WARNING
+        return Severity.WARNING
+
+    def message(self, event: E) -> str:
+        """One or two sentences, naming the variable, the op and the lines."""
+        raise NotImplementedError
+
+    def related(self, event: E) -> Iterable[tuple[Place, str]]:
+        """The other lines of the story, in reading order."""
+        return ()
+
+    def expected(self, event: E) -> str | None:
+        """The text of the exception to expect."""
+        return None
+
+    def fixes(self, event: E) -> Iterator[Fix]:
+        """The edits on offer, the best first."""
+        return iter(())
+
+    def finding(self, event: E) -> Finding | None:
+        """What is said about an event, or None if it is not this rule's."""
+        if not self.matches(event):
+            return None
+        spot = event.culprit
+        severity = self.severity(event)
+        message = self.message(event)
+        if event.raises and not event.caught:
+            message = f"{'raises' if severity is Severity.ERROR else 'may raise'}: {message}"
+        return Finding(
+            code=self.code,
+            name=self.name,
+            severity=severity,
+            message=message,
+            path=spot.path,
+            span=spot.span,
+            related=self._related(event, spot),
+            expected=self.expected(event),
+            tags=("unnecessary",) if severity is Severity.HINT else (),
+            make_fixes=lambda: tuple(self.fixes(event)),
+        )
+
+    def _related(self, event: E, spot: Place) -> tuple[Related, ...]:
+        lines: dict[tuple[str, int], Related] = {}
+        own = (spot.path, spot.line)
+        places = [*self.related(event), (event.place, "it surfaces here"), *event.also]
+        places += [(p, "called here") for p in event.place.stack]
+        for place, text in places:
+            key = (place.path, place.line)
+            if key != own and key not in lines and len(lines) < 16:
+                lines[key] = Related(place.path, place.span, text)
+        return tuple(lines.values())
+
+    @property
+    def page(self) -> str:
+        """The rule's page: its file's docstring."""
+        return inspect.cleandoc(sys.modules[type(self).__module__].__doc__ or "")
+
+    @property
+    def summary(self) -> str:
+        """The first line of the page."""
+        return self.page.partition("\n")[0]

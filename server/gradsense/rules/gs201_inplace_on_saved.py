@@ -1,0 +1,32 @@
+"""A write to a tensor that a node saved for backward."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gradsense.machine.events import SavedModified
+from gradsense.machine.place import Place
+from gradsense.rules.base import MODIFIED, Rule
+from gradsense.rules.wording import line_of, op_name, tensor_name
+
+
+class InplaceOnSaved(Rule[SavedModified]):
+    code, name = "GS201", "inplace-on-saved"
+    listens_to = SavedModified
+    outcome = "raises"
+
+    def matches(self, event: SavedModified) -> bool:
+        return event.manner == "inplace"
+
+    def message(self, event: SavedModified) -> str:
+        name = tensor_name(event.saved.tensor)
+        where = line_of(event.node.place, event.culprit)
+        return f"{op_name(event.node)} on {where} saved {name} for backward, and this writes it"
+
+    def related(self, event: SavedModified) -> Iterable[tuple[Place, str]]:
+        yield event.node.place, f"{op_name(event.node)} saved it here"
+        yield event.write.place, "written here"
+        yield event.walk.place, "walked here"
+
+    def expected(self, event: SavedModified) -> str | None:
+        return MODIFIED.format(now=event.saved.tensor.storage.version, saved=event.saved.version)

@@ -1,0 +1,32 @@
+"""A module with inplace=True writes to a tensor that a node saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gradsense.machine.events import SavedModified
+from gradsense.machine.place import Place
+from gradsense.rules.base import MODIFIED, Rule
+from gradsense.rules.wording import line_of, op_name, tensor_name
+
+
+class InplaceModule(Rule[SavedModified]):
+    code, name = "GS202", "inplace-module"
+    listens_to = SavedModified
+    outcome = "raises"
+
+    def matches(self, event: SavedModified) -> bool:
+        return event.manner == "module"
+
+    def message(self, event: SavedModified) -> str:
+        name = tensor_name(event.saved.tensor, "its input")
+        where = line_of(event.node.place, event.culprit)
+        return f"this module writes {name}, which {op_name(event.node)} on {where} saved for backward"
+
+    def related(self, event: SavedModified) -> Iterable[tuple[Place, str]]:
+        yield event.node.place, f"{op_name(event.node)} saved it here"
+        yield event.write.place, "written here"
+        yield event.walk.place, "walked here"
+
+    def expected(self, event: SavedModified) -> str | None:
+        return MODIFIED.format(now=event.saved.tensor.storage.version, saved=event.saved.version)

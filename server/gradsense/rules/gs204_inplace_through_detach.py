@@ -1,0 +1,39 @@
+"""The storage of a saved tensor is written through an alias."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gradsense.machine.events import SavedModified, SilentlyModified
+from gradsense.machine.place import Place
+from gradsense.rules.base import MODIFIED, Rule
+from gradsense.rules.wording import line_of, op_name, tensor_name
+
+
+class InplaceThroughDetach(Rule[SavedModified | SilentlyModified]):
+    code, name = "GS204", "inplace-through-detach"
+    listens_to = (SavedModified, SilentlyModified)
+    outcome = "raises"
+
+    def matches(self, event: SavedModified | SilentlyModified) -> bool:
+        return isinstance(event, SilentlyModified) or event.manner == "detach"
+
+    def message(self, event: SavedModified | SilentlyModified) -> str:
+        name = tensor_name(event.saved.tensor)
+        where = f"{op_name(event.node)} on {line_of(event.node.place, event.culprit)}"
+        if isinstance(event, SilentlyModified):
+            how = "a fused optimizer step" if event.write.kind == "fused" else "this write"
+            return f"{how} changes {name}, which {where} saved: torch does not notice, and the gradient is wrong"
+        return f"this shares the storage of {name}, which {where} saved for backward"
+
+    def related(self, event: SavedModified | SilentlyModified) -> Iterable[tuple[Place, str]]:
+        yield event.node.place, f"{op_name(event.node)} saved it here"
+        if event.walk is not None:
+            yield event.walk.place, "walked here"
+
+    def expected(self, event: SavedModified | SilentlyModified) -> str | None:
+        return (
+            None
+            if isinstance(event, SilentlyModified)
+            else MODIFIED.format(now=event.saved.tensor.storage.version, saved=event.saved.version)
+        )

@@ -1,0 +1,47 @@
+"""Names for things, as the person wrote them."""
+
+from __future__ import annotations
+
+from gradsense.machine.graph import Node, Store, Tensor
+from gradsense.machine.place import Place
+
+# Ops whose name in the books is not what a person calls them.
+SPOKEN = {"select": "indexing", "slice": "a slice", "normalise": "the distribution", "view": "a view", "t": "`.t()`"}
+
+
+def quoted(text: str, most: int = 40) -> str:
+    """Source text on one line, in backticks, cut where it is long."""
+    flat = " ".join(text.split())
+    return f"`{flat[: most - 1]}…`" if len(flat) > most else f"`{flat}`"
+
+
+def tensor_name(tensor: Tensor | None, fallback: str = "this tensor") -> str:
+    """The variable or attribute that holds the tensor, in backticks."""
+    if tensor is None:
+        return fallback
+    names = [s.name for s in tensor.stores if s.name]
+    if names:
+        return f"`{names[-1]}`"
+    base = tensor.base
+    if base is not None:
+        return tensor_name(base, fallback)
+    return fallback
+
+
+def op_name(node: Node) -> str:
+    """The op of a node, in backticks."""
+    if node.op in SPOKEN:
+        return SPOKEN[node.op]
+    return f"`{node.op}`"
+
+
+def line_of(place: Place, seen_from: Place) -> str:
+    """`line 12`, or `utils.py line 12` for another file."""
+    if place.path == seen_from.path:
+        return f"line {place.line}"
+    return f"{place.path.replace(chr(92), '/').rpartition('/')[2]} line {place.line}"
+
+
+def store_name(store: Store) -> str:
+    """The variable, attribute or container of a store, in backticks."""
+    return f"`{store.name}`" if store.name else "the container"

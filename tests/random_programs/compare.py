@@ -1,0 +1,150 @@
+"""Holds what GradSense says about a program against what torch did with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from gradsense.check import check_source
+
+from gradsense.rules.finding import Finding, Severity
+from gradsense.syntax.source import Source
+from oracle import Outcome
+
+Signature = tuple[str, str | None, tuple[str, ...]]
+PATH = "main.py"
+# Each kind of error that autograd raises, by its text in torch 2.13.
+KINDS = {
+    "second walk": r"backward through the graph a second time",
+    "modified": r"has been modified by an inplace operation",
+    "leaf write": r"a leaf Variable that requires grad",
+    "view write": r"is a view and (is being|its base or another view)|view was created in (no_grad|inference) mode",
+    "no graph": r"does not require grad and does not have a grad_fn",
+    "not scalar": r"grad can be implicitly created only for scalar outputs",
+    "not in graph": r"appears to not have been used in the graph|differentiated Tensors does not require grad",
+    "detached saved": r"saved tensor that has been detached in-place",
+    "detached view": r"Can't detach views in-place",
+    "out=": r"functions with out=\.\.\. arguments don't support automatic differentiation",
+    "flag of non-leaf": r"only change requires_grad flags of leaf variables",
+    "overlap": r"more than one element of the written-to tensor refers to a single memory location",
+    "inference": r"[Ii]nference tensor",
+    "hook": r"cannot register a hook on a tensor|can't retain_grad on Tensor",
+    "numpy": r"Can't call numpy\(\) on Tensor that requires grad",
+    "deepcopy": r"support the deepcopy protocol",
+    "optimizer": r"can't optimize a non-leaf Tensor",
+    "checkpoint": r"torch\.utils\.checkpoint|backward mode checkpoint",
+    "no gradient": r"'NoneType'",
+}
+GROWTH_CODES = frozenset({"GS102", "GS301", "GS302", "GS303", "GS304", "GS305"})
+
+
+class Verdict(str, Enum):
+    """How a prediction and the truth compare."""
+
+    AGREE = "agree"
+    MAYBE = "may raise, and does"
+    MISSED = "missed"
+    OTHER_KIND = "another error"
+    OTHER_LINE = "another line"
+    FALSE_ALARM = "false alarm"
+    CRASHED = "checker crashed"
+    REJECTED = "not autograd's error"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One finding, as far as it is compared.
+
+    Attributes:
+        code: the rule's code.
+        sure: it is an error.
+        kind: the kind of the exception that it expects, None where it expects none.
+        lines: the lines of the finding and of its story.
+        line: the line of its squiggle.
+        text: what it says.
+    """
+
+    code: str
+    sure: bool
+    kind: str | None
+    lines: frozenset[int]
+    line: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The verdict on one program.
+
+    Attributes:
+        verdict: how the prediction compares.
+        kind: the kind of torch's error, None where it ran to its end.
+        said: what was claimed about exceptions, for people.
+        grows: torch's graph grew, None where that is not known.
+        said_growth: growth was predicted.
+        codes: the codes of those claims.
+    """
+
+    verdict: Verdict
+    kind: str | None
+    said: str
+    grows: bool | None
+    said_growth: bool
+    codes: tuple[str, ...] = ()
+
+    @property
+    def signature(self) -> Signature:
+        """What a smaller program must have in common with this one to show the same disagreement."""
+        return (self.verdict.value, self.kind, self.codes[:1])
+
+
+def kind_of(message: str) -> str | None:
+    """The kind of an exception's text, None for one that is not autograd's."""
+    return next((kind for kind, pattern in KINDS.items() if re.search(pattern, message)), None)
+
+
+def claims_of(findings: Iterable[Finding]) -> list[Claim]:
+    """What findings claim: those that are errors or warnings."""
+    claims = []
+    for finding in findings:
+        if finding.severity.rank > Severity.WARNING.rank:
+            continue
+        spans = [finding.span, *(related.span for related in finding.related)]
+        lines = frozenset(line for span in spans for line in range(span.line, span.end_line + 1))
+        sure = finding.severity is Severity.ERROR
+        kind = (kind_of(finding.expected) or "unknown kind") if finding.expected is not None else None
+        claims.append(Claim(finding.code, sure, kind, lines, finding.span.line, finding.message))
+    return claims
+
+
+def predict(text: str) -> list[Claim]:
+    """What GradSense says about a program."""
+    return claims_of(check_source(Source.from_text(PATH, text)).findings)
+
+
+def compare(outcome: Outcome, claims: list[Claim]) -> Comparison:
+    """Judges the claims about a program by what torch did."""
+    raising = [claim for claim in claims if claim.sure or claim.kind is not None]
+    said = "; ".join(f"{'' if c.sure else 'may: '}{c.code} {c.kind} line {c.line}" for c in raising) or "nothing"
+    kind = None
+    growth: bool | None = outcome.kind == "grows"
+    if outcome.kind in ("raises", "timeout"):
+        kind, growth = kind_of(outcome.message), None
+        verdict = Verdict.REJECTED if kind is None else _judge_raise(kind, outcome.line, raising)
+    else:
+        verdict = Verdict.FALSE_ALARM if raising else Verdict.AGREE
+    said_growth = any(claim.code in GROWTH_CODES and claim.kind is None for claim in claims)
+    return Comparison(verdict, kind, said, growth, said_growth, tuple(sorted({claim.code for claim in raising})))
+
+
+def _judge_raise(kind: str, line: int | None, raising: list[Claim]) -> Verdict:
+    same = [claim for claim in raising if claim.kind == kind]
+    if any(claim.sure and line in claim.lines for claim in same):
+        return Verdict.AGREE
+    if any(line in claim.lines for claim in same):
+        return Verdict.MAYBE
+    if not raising:
+        return Verdict.MISSED
+    return Verdict.OTHER_LINE if same else Verdict.OTHER_KIND

@@ -1,0 +1,375 @@
+"""The expressions of random programs, by the shape of their value.
+
+Every tensor has one of a few fixed shapes, named by a letter, so that programs are free of shape errors:
+
+    M  a batch of features (3, 4)     V  features (4,)      C  one number a sample (3,)
+    H  half the features (3, 2)       W  weights (4, 4)     Q  a short sequence of batches (2, 3, 4)
+    S  a scalar ()
+
+A template is Python text with holes. `{M}` is any expression of shape M, `{M:v}` the name of a tensor that is in scope,
+`{num}` a number, `{mask}` a Boolean (3, 4), `{rows}` the indices of three rows, `{labels}` three class numbers.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+SIZES = {"M": "3, 4", "V": "4", "C": "3", "H": "3, 2", "W": "4, 4", "Q": "2, 3, 4", "S": "()"}
+SHAPES = tuple(SIZES)
+
+
+class Production(NamedTuple):
+    """One way to write an expression.
+
+    Attributes:
+        weight: how often it is chosen, against the others of its shape.
+        template: its text with holes.
+        cuts: the value has no graph, whatever its operands have.
+        makes: the value has a graph, whatever its operands have, as a module's parameters do.
+    """
+
+    weight: float
+    template: str
+    cuts: bool = False
+    makes: bool = False
+
+
+UNARY = [
+    "{X}.sigmoid()",
+    "{X}.tanh()",
+    "{X}.relu()",
+    "{X}.exp()",
+    "{X}.abs()",
+    "{X}.sin()",
+    "{X}.neg()",
+    "{X}.clamp(-1.0, 1.0)",
+    "{X}.clamp(min=0)",
+    "{X}.square()",
+    "{X}.clone()",
+    "{X}.pow(2)",
+    "{X}.contiguous()",
+    "{X}.float()",
+    "{X}.to(torch.float32)",
+    "{X}.double().float()",
+    "torch.sigmoid({X})",
+    "torch.tanh({X})",
+    "torch.exp({X})",
+    "torch.log1p({X}.abs())",
+    "torch.sqrt({X}.abs() + 1.0)",
+    "torch.relu({X})",
+    "torch.cos({X})",
+    "torch.nan_to_num({X})",
+    "F.relu({X})",
+    "F.silu({X})",
+    "F.gelu({X})",
+    "F.softplus({X})",
+    "F.leaky_relu({X}, 0.1)",
+    "F.elu({X})",
+    "F.hardtanh({X})",
+    "F.mish({X})",
+    "F.logsigmoid({X})",
+    "F.dropout({X}, 0.5)",
+    "F.dropout({X}, p=0.0)",
+    "F.dropout({X}, 0.5, training=False)",
+    "-{X}",
+    "{X} * {num}",
+    "{num} * {X}",
+    "{X} + {num}",
+    "{num} - {X}",
+    "{X} / {num}",
+    "{X} ** 2",
+]
+BINARY = [
+    "{X} + {X}",
+    "{X} - {X}",
+    "{X} * {X}",
+    "{X} / ({X}.abs() + 1.0)",
+    "torch.add({X}, {X}, alpha=0.5)",
+    "torch.mul({X}, {X})",
+    "torch.maximum({X}, {X})",
+    "torch.lerp({X}, {X}, 0.3)",
+    "torch.where({X} > 0, {X}, {X})",
+    "{X}.lerp({X}, {X})",
+    "{num} * {X} + {num} * {X}",
+    "torch.addcmul({X}, {X}, {X}, value=0.1)",
+    "torch.sigmoid({X}) * {X}",
+    "{X} - {X}.detach()",
+    "torch.stack([{X}, {X}]).sum(0)",
+    "torch.stack([{X}, {X}]).mean(dim=0)",
+    "sum([{X}, {X}])",
+    "torch.zeros_like({X}) + {X}",
+]
+
+OWN: dict[str, list[Production]] = {
+    "M": [
+        Production(3, "{M} @ {W}"),
+        Production(2, "{M} + {V}"),
+        Production(2, "{M} * {V}"),
+        Production(1, "{C}.unsqueeze(1) * {M}"),
+        Production(1, "{M} - {M}.mean(dim=0)"),
+        Production(1, "{M} * {S}"),
+        Production(1, "{M} / ({S}.abs() + 1.0)"),
+        Production(1, "torch.matmul({M}, {W})"),
+        Production(1, "F.linear({M}, {W}, {V})"),
+        Production(1, "F.linear({M}, {W})"),
+        Production(1, "torch.addmm({V}, {M}, {W})"),
+        Production(1, "torch.einsum('ij,jk->ik', {M}, {W})"),
+        Production(1, "torch.cat([{H}, {H}], dim=1)"),
+        Production(1, "torch.cat(({M:v}[:, :2], {M:v}[:, 2:]), dim=1)"),
+        Production(1, "torch.stack([{V}, {V}, {V}])"),
+        Production(1, "torch.stack([{C}, {C}, {C}, {C}], dim=1)"),
+        Production(1, "torch.outer({C}, {V})"),
+        Production(1, "{Q}[0]"),
+        Production(0.5, "{Q}[-1]"),
+        Production(0.5, "{Q}.sum(0)"),
+        Production(0.5, "{Q}.mean(dim=0)"),
+        Production(0.5, "{V}.expand(3, 4)"),
+        Production(0.5, "{V}.unsqueeze(0).repeat(3, 1)"),
+        Production(0.5, "{M:v}.view(3, 4)"),
+        Production(0.5, "{M}.reshape(3, 4)"),
+        Production(0.5, "{M}.t().t()"),
+        Production(0.5, "{M}.flatten().view(3, 4)"),
+        Production(0.5, "{M}.flip(0)"),
+        Production(0.5, "{M}.roll(1, dims=1)"),
+        Production(0.5, "{M}.cumsum(1)"),
+        Production(0.5, "{M}.masked_fill({mask}, 0.0)"),
+        Production(0.5, "torch.where({mask}, {M}, {M})"),
+        Production(0.5, "{M}.index_select(0, {rows})"),
+        Production(0.5, "{M}[{rows}]"),
+        Production(0.5, "F.embedding({rows}, {W})"),
+        Production(0.5, "{M}.softmax(dim=1)"),
+        Production(0.5, "F.softmax({M}, dim=-1)"),
+        Production(0.5, "F.log_softmax({M}, dim=1)"),
+        Production(0.5, "F.layer_norm({M}, (4,))"),
+        Production(0.5, "F.normalize({M}, dim=1)"),
+        Production(0.5, "{M} / {M}.norm()"),
+        Production(0.5, "{M} - {M}.max(dim=1, keepdim=True).values"),
+        Production(0.5, "{M}.sort(dim=1).values"),
+        Production(0.5, "{M}.std(dim=0) * {M}"),
+        Production(0.3, "{M}.prod(dim=1, keepdim=True) * {M}"),
+        Production(0.3, "{M}.tril()"),
+        Production(0.3, "F.pad({H}, (1, 1))"),
+        Production(0.3, "{M}.gather(1, {labels}.unsqueeze(1)).expand(3, 4)"),
+        Production(0.3, "{M}.detach()", True),
+        Production(0.2, "torch.zeros_like({M})", True),
+        Production(0.2, "({M} > 0).float()", True),
+    ],
+    "V": [
+        Production(2, "{M}[0]"),
+        Production(2, "{M}.mean(0)"),
+        Production(1, "{M}.sum(dim=0)"),
+        Production(1, "{M}[-1]"),
+        Production(1, "{W}[1]"),
+        Production(0.5, "{W}.diagonal()"),
+        Production(0.5, "{M}.max(dim=0).values"),
+        Production(0.5, "{M}.unbind(0)[1]"),
+        Production(0.5, "{W} @ {V}"),
+        Production(0.5, "{C} @ {M}"),
+        Production(0.5, "{V}.softmax(0)"),
+        Production(0.5, "{M}.std(dim=0)"),
+        Production(0.3, "{V}.detach()", True),
+    ],
+    "C": [
+        Production(2, "{M}[:, 0]"),
+        Production(2, "{M}.sum(1)"),
+        Production(2, "{M}.mean(dim=1)"),
+        Production(1, "({M} * {M}).sum(-1)"),
+        Production(0.7, "{M}.norm(dim=1)"),
+        Production(0.7, "torch.logsumexp({M}, 1)"),
+        Production(0.7, "{M} @ {V}"),
+        Production(0.7, "F.cross_entropy({M}, {labels}, reduction='none')"),
+        Production(0.7, "F.cosine_similarity({M}, {M}, dim=1)"),
+        Production(0.5, "{M}.amax(dim=1)"),
+        Production(0.5, "{M}.gather(1, {labels}.unsqueeze(1)).squeeze(1)"),
+        Production(0.3, "{M}.argmax(dim=1).float()", True),
+    ],
+    "H": [
+        Production(2, "{M}[:, :2]"),
+        Production(1, "{M}[:, 2:]"),
+        Production(1, "{M}.chunk(2, dim=1)[1]"),
+        Production(1, "{M}.narrow(1, 0, 2)"),
+        Production(1, "torch.split({M}, 2, dim=1)[0]"),
+        Production(1, "{M}[..., ::2]"),
+        Production(0.5, "{M}.topk(2, dim=1).values"),
+    ],
+    "W": [
+        Production(1, "{W}.t()"),
+        Production(1, "torch.outer({V}, {V})"),
+        Production(1, "{M}.t() @ {M}"),
+        Production(0.5, "{W} @ {W}"),
+        Production(0.5, "torch.diag({V})"),
+        Production(0.3, "{W}.detach()", True),
+    ],
+    "Q": [
+        Production(2, "torch.stack([{M}, {M}])"),
+        Production(1, "{M}.unsqueeze(0).repeat(2, 1, 1)"),
+        Production(0.7, "{M}.expand(2, 3, 4)"),
+        Production(1, "{Q} + {M}"),
+        Production(1, "{Q} @ {W}"),
+        Production(0.5, "{Q}.flip(0)"),
+        Production(0.5, "torch.cat([{Q}[:1], {Q}[1:]])"),
+    ],
+    "S": [
+        Production(4, "{M}.mean()"),
+        Production(4, "{M}.sum()"),
+        Production(3, "{M}.pow(2).mean()"),
+        Production(2, "({M} - {M:v}).pow(2).sum()"),
+        Production(3, "F.mse_loss({M}, {M})"),
+        Production(2, "F.cross_entropy({M}, {labels})"),
+        Production(1, "F.l1_loss({M}, {M})"),
+        Production(1, "F.smooth_l1_loss({M}, {M})"),
+        Production(1, "F.nll_loss(F.log_softmax({M}, dim=1), {labels})"),
+        Production(1, "F.binary_cross_entropy_with_logits({M}, {M}.detach().sigmoid())"),
+        Production(0.5, "F.kl_div(F.log_softmax({M}, dim=1), F.softmax({M}, dim=1).detach(), reduction='batchmean')"),
+        Production(1, "{V}.sum()"),
+        Production(1, "{V}.dot({V})"),
+        Production(1, "{C}.mean()"),
+        Production(0.5, "{C}.max()"),
+        Production(0.5, "{V}[0]"),
+        Production(0.5, "{C}[1]"),
+        Production(0.7, "{M}.norm()"),
+        Production(0.5, "{M}.std()"),
+        Production(0.5, "{W}.abs().sum()"),
+        Production(0.5, "{Q}.mean()"),
+        Production(0.5, "{H}.sum()"),
+        Production(0.5, "torch.logsumexp({V}, dim=0)"),
+        Production(0.5, "torch.stack([{S}, {S}]).sum()"),
+        Production(0.5, "sum([{S}, {S}])"),
+    ],
+}
+
+
+def _all_of(shape: str) -> list[Production]:
+    def share(total: float, templates: list[str]) -> list[Production]:
+        return [Production(total / len(templates), t.replace("{X}", f"{{{shape}}}")) for t in templates]
+
+    return OWN[shape] + share(3 if shape == "S" else 9, UNARY) + share(3 if shape == "S" else 7, BINARY)
+
+
+EXPRESSIONS = {shape: _all_of(shape) for shape in SHAPES}
+
+# In-place writes to a tensor `{t}` of shape X. `{X}` is another tensor of its shape.
+WRITES = {
+    "arithmetic": [
+        "{t} += {X}",
+        "{t} -= {num} * {X}",
+        "{t} *= {num}",
+        "{t} *= {X}",
+        "{t} /= {num}",
+        "{t} += {num}",
+        "{t}.add_({X})",
+        "{t}.add_({X}, alpha=0.1)",
+        "{t}.sub_({num})",
+        "{t}.mul_({num})",
+        "{t}.mul_({X})",
+        "{t}.div_({num})",
+        "{t}.pow_(2)",
+        "{t}.neg_()",
+        "{t} **= 2",
+        "{t}.lerp_({X}, 0.1)",
+        "{t}.addcmul_({X}, {X}, value=0.1)",
+        "{t}.addcdiv_({X}, {X}.abs() + 1.0)",
+    ],
+    "function": [
+        "{t}.exp_()",
+        "{t}.tanh_()",
+        "{t}.sigmoid_()",
+        "{t}.relu_()",
+        "{t}.abs_()",
+        "{t}.sin_()",
+        "{t}.round_()",
+        "{t}.sqrt_()",
+        "{t}.clamp_(-1.0, 1.0)",
+        "{t}.clamp_(min=0)",
+        "torch.relu_({t})",
+        "torch.sigmoid_({t})",
+        "torch.clamp_({t}, max=2.0)",
+        "F.relu({t}, inplace=True)",
+        "F.leaky_relu({t}, 0.1, inplace=True)",
+        "F.elu({t}, inplace=True)",
+        "F.silu({t}, inplace=True)",
+        "F.dropout({t}, 0.5, True, True)",
+        "F.hardtanh({t}, inplace=True)",
+        "nn.ReLU(inplace=True)({t})",
+    ],
+    "fill": [
+        "{t}.zero_()",
+        "{t}.fill_({num})",
+        "{t}.copy_({X})",
+        "{t}.normal_()",
+        "{t}.uniform_(-0.1, 0.1)",
+        "nn.init.zeros_({t})",
+        "nn.init.uniform_({t}, -0.1, 0.1)",
+        "{t}[:] = {X}",
+        "{t}[...] = {num}",
+    ],
+    "masked": [
+        "{t}[{t} > 0] = 0.0",
+        "{t}[{t} < 0] *= 0.5",
+        "{t}.masked_fill_({t} > 1.0, 1.0)",
+    ],
+    "alias": [
+        "{t}.data.mul_({num})",
+        "{t}.data[0] = 0.0",
+        "{t}.data = {t}.data * {num}",
+        "{t}.detach().mul_({num})",
+        "{t}.detach()[0] = 1.0",
+        "{t}.view(-1)[0] = 0.0",
+        "{t}.view(-1).add_({num})",
+        "{t}.detach_()",
+        "{t}.requires_grad_()",
+    ],
+    "out": [
+        "torch.add({X}, {X}, out={t})",
+        "torch.mul({X}.detach(), {num}, out={t})",
+    ],
+}
+# The same for one shape only.
+SHAPED_WRITES = {
+    "M": [
+        "{t}[0] = {V}",
+        "{t}[1] += {V}",
+        "{t}[-1] *= {num}",
+        "{t}[0] = {num}",
+        "{t}[0, 1] = {S}",
+        "{t}[0, 0] += 1.0",
+        "{t}[:, 1] = {C}",
+        "{t}[:, 0] *= {num}",
+        "{t}[:, :2] = {H}",
+        "{t}[:, 2:] += {H}",
+        "{t}[:2] *= 0.5",
+        "{t}[{rows}] = {M} * {num}",
+        "{t}.masked_fill_({mask}, 0.0)",
+        "{t}[{mask}] = 0.0",
+        "{t}.index_fill_(0, {rows}, 0.5)",
+        "{t}.index_add_(0, {rows}, {M} * {num})",
+        "{t}.index_copy_(0, torch.tensor([0, 2, 1]), {M} + {num})",
+        "{t}.scatter_(1, {labels}.unsqueeze(1), 1.0)",
+        "{t}.scatter_add_(1, {labels}.unsqueeze(1), {C}.unsqueeze(1))",
+        "{t}.t().mul_({num})",
+        "{t}.select(0, 1).zero_()",
+        "{t}.narrow(1, 1, 2).add_({num})",
+        "{t}.tril_()",
+        "{t}.cumsum_(1)",
+        "{t} *= {V}",
+        "{t} += {S}",
+        "{t}.sub_({t}.mean())",
+        "{t} /= {t}.norm()",
+        "{t} /= {t}.sum(dim=1, keepdim=True)",
+        "{t}.unbind(0)[0].mul_({num})",
+        "{t}.chunk(2, dim=1)[0].add_({num})",
+        "{t}.addmm_({M} * {num}, {W})",
+    ],
+    "V": ["{t}[0] = {S}", "{t}[1:] *= {num}", "{t}[0] += {num}", "{t} /= {t}.sum()"],
+    "C": ["{t}[0] = {S}", "{t}[:2] -= {num}", "{t}[1] = 0.0"],
+    "H": ["{t}[:, 0] = {C}", "{t}[0] *= {num}"],
+    "W": [
+        "{t}[0] = {V}",
+        "{t}[:, 1] *= {num}",
+        "{t}.diagonal().add_({num})",
+        "{t}.fill_diagonal_(0.0)",
+        "{t}[2] -= {V}",
+    ],
+    "Q": ["{t}[0] = {M}", "{t}[1] += {M}", "{t}[:, 0] = {V}", "{t}[0, 0] *= {num}"],
+    "S": [],
+}

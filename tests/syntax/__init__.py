@@ -1,0 +1,1 @@
+"""Reading programs: text, columns, notebooks, and what is left of broken ones."""
