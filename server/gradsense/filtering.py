@@ -16,7 +16,17 @@ if TYPE_CHECKING:
     from gradsense.check import Report
 
 UNUSED_IGNORE = "GS001"
-_NAME = "unused-ignore"
+NAME = "unused-ignore"
+PAGE = """\
+A comment that silences a rule silences nothing.
+
+`# gradsense: ignore[GS301]` hides findings of GS301 that begin in the statement on its line, `# gradsense: ignore`
+those of all rules, and `# gradsense: ignore-file` those of the whole file. Once the program has changed and there is
+nothing left to hide, such a comment hides only the next fault that someone makes there. So it is reported: the whole of
+it, or those of its codes that are not needed.
+
+A comment that begins like one of these and is not understood is reported as well: it was meant to do something.
+"""
 
 
 def apply(report: Report, sources: Mapping[str, Source], settings: Settings) -> list[Finding]:
@@ -87,7 +97,7 @@ def _idle(source: Source, comments: Suppressions) -> Iterator[Finding]:
 def _finding(source: Source, span: Span, message: str, fixes: tuple[Fix, ...]) -> Finding:
     return Finding(
         code=UNUSED_IGNORE,
-        name=_NAME,
+        name=NAME,
         severity=Severity.INFORMATION,
         message=message,
         path=source.path,

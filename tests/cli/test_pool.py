@@ -28,18 +28,18 @@ def test_results_come_in_the_order_of_the_jobs_and_from_other_processes() -> Non
 
 
 def test_little_work_is_done_in_this_process() -> None:
-    small = [job("a.py"), job("b.py")]
-    assert [r.notes[0].text for r in run_jobs(small, 1, work)] == [str(os.getpid())] * 2
+    small = [job("a.py", size=100), job("b.py", size=100)]
+    assert [r.notes[0].text for r in run_jobs(small, 2, work)] == [str(os.getpid())] * 2
 
 
 def test_a_crash_costs_its_file_and_no_other() -> None:
-    jobs = [job("a.py", "b.py", "crash.py", "c.py"), job("d.py"), job("e.py", "crash_too.py", together=True)]
+    jobs = [job("a.py", "b.py", "crash.py", "c.py"), job("d.py"), job("e.py", "crash_too.py", folder="package")]
     first, second, third = run_jobs(jobs, 2, work)
     assert [note.path for note in first.notes] == ["a.py", "b.py", "c.py"]
     assert [failure.path for failure in first.failures] == ["crash.py"]
     assert first.checked == 4
     assert [note.path for note in second.notes] == ["d.py"]
-    assert "2 files" in third.failures[0].text
+    assert "package (2 files)" in third.failures[0].text
 
 
 def test_a_fault_of_the_analysis_is_passed_on() -> None:

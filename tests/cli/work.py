@@ -15,9 +15,9 @@ from gradsense.cli.result import Message, Result
 from gradsense.config import Settings
 
 
-def job(*files: str, together: bool = False) -> Job:
-    """A job that is large enough for a process of its own."""
-    return Job(files, Settings(), together=together, size=WORTH_A_PROCESS)
+def job(*files: str, folder: str | None = None, size: int = WORTH_A_PROCESS) -> Job:
+    """A job that is large enough for a process of its own, unless told otherwise."""
+    return Job(files, Settings(), folder=folder, size=size)
 
 
 def work(job: Job) -> Result:

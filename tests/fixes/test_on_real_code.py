@@ -10,7 +10,6 @@ import json.decoder
 import random
 import shlex
 import textwrap
-from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -28,6 +27,7 @@ from gradsense.fixes.values import has_no_graph_form, is_cut
 from gradsense.fixes.wrap import wrap_in
 from gradsense.syntax.edits import apply_edits
 from gradsense.syntax.source import Source
+from gradsense.syntax.suppressions import Suppressions
 
 MODULES = (contextlib, json.decoder, textwrap, shlex, graphlib)
 STYLES = ("plain", "windows", "tabs")
@@ -53,9 +53,7 @@ def _program(index: int, style: str) -> tuple[Source, ast.Module]:
     return source, ast.parse(source.text)
 
 
-def _cases() -> Iterator[object]:
-    for index, module in enumerate(MODULES):
-        yield pytest.param(index, STYLES[index % len(STYLES)], id=module.__name__)
+CASES = [pytest.param(index, STYLES[index % len(STYLES)], id=module.__name__) for index, module in enumerate(MODULES)]
 
 
 def _drawn(tree: ast.Module, kind: type[ast.AST], seed: int) -> list[ast.AST]:
@@ -91,7 +89,7 @@ def _copied(node: ast.AST) -> ast.AST:
     return copy.deepcopy(node)
 
 
-@pytest.mark.parametrize(("index", "style"), _cases())
+@pytest.mark.parametrize(("index", "style"), CASES)
 def test_detach(index: int, style: str) -> None:
     source, tree = _program(index, style)
     done = 0
@@ -111,7 +109,7 @@ def test_detach(index: int, style: str) -> None:
             break
 
 
-@pytest.mark.parametrize(("index", "style"), _cases())
+@pytest.mark.parametrize(("index", "style"), CASES)
 def test_keywords_are_set_and_dropped(index: int, style: str) -> None:
     source, tree = _program(index, style)
     for node in _drawn(tree, ast.Call, 2)[:SAMPLE]:
@@ -136,7 +134,7 @@ def test_keywords_are_set_and_dropped(index: int, style: str) -> None:
         assert _after(source, edits) == _with(tree, node, changed)
 
 
-@pytest.mark.parametrize(("index", "style"), _cases())
+@pytest.mark.parametrize(("index", "style"), CASES)
 def test_augmented_assignments(index: int, style: str) -> None:
     source, tree = _program(index, style)
     for node in _drawn(tree, ast.AugAssign, 4)[:SAMPLE]:
@@ -149,7 +147,7 @@ def test_augmented_assignments(index: int, style: str) -> None:
         assert _after(source, edits) == _with(tree, node, changed)
 
 
-@pytest.mark.parametrize(("index", "style"), _cases())
+@pytest.mark.parametrize(("index", "style"), CASES)
 def test_statements_are_inserted_and_removed(index: int, style: str) -> None:
     source, tree = _program(index, style)
     new = ast.parse("new()").body
@@ -171,7 +169,7 @@ def test_statements_are_inserted_and_removed(index: int, style: str) -> None:
         assert _after(source, edits) == _with(tree, node, [ast.Pass()] if len(block.statements) == 1 else [])
 
 
-@pytest.mark.parametrize(("index", "style"), _cases())
+@pytest.mark.parametrize(("index", "style"), CASES)
 def test_statements_are_wrapped(index: int, style: str) -> None:
     source, tree = _program(index, style)
     for node in _drawn(tree, ast.stmt, 6)[:SAMPLE]:
@@ -185,11 +183,12 @@ def test_statements_are_wrapped(index: int, style: str) -> None:
         assert _after(source, edits) == _with(tree, node, [wrapped])
 
 
-@pytest.mark.parametrize(("index", "style"), _cases())
+@pytest.mark.parametrize(("index", "style"), CASES)
 def test_a_line_is_told_to_be_ignored(index: int, style: str) -> None:
     source, tree = _program(index, style)
     for node in _drawn(tree, ast.stmt, 7)[:SAMPLE]:
         edits = suppress_line(source, tree, node.lineno, "GS301")
         assert edits is not None and edits[0].span.line >= node.lineno
         text = apply_edits(source.text, edits)
+        assert Suppressions.of(Source.from_text("real.py", text)).hides("GS301", node.lineno)
         assert ast.dump(ast.parse(text)) == ast.dump(tree)

@@ -9,6 +9,7 @@ from gradsense.fixes.suppress import suppress_line
 from gradsense.syntax.edits import apply_edits
 from gradsense.syntax.parse import parse
 from gradsense.syntax.source import Source
+from gradsense.syntax.suppressions import Suppressions
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,9 @@ from gradsense.syntax.source import Source
         ("a()  #gradsense:ignore[GS201] why\n", 1, "a()  #gradsense:ignore[GS201, GS301] why\n"),
         ("a()  # gradsense: ignore[GS301]\n", 1, None),
         ("a()  # gradsense: ignore\n", 1, None),
+        ("a()  # GradSense: ignore[gs301]\n", 1, None),
+        ("a()  # gradsense: ignore-file\n", 1, None),
+        ("a(\n    1,  # gradsense: ignore[GS301]\n)\n", 1, None),
         ("a('# gradsense: ignore')\n", 1, "a('# gradsense: ignore')  # gradsense: ignore[GS301]\n"),
         ("a()\r\nb()\r\n", 1, "a()  # gradsense: ignore[GS301]\r\nb()\r\n"),
         ("a(\n    1,\n)\n", 1, "a(  # gradsense: ignore[GS301]\n    1,\n)\n"),
@@ -44,7 +48,9 @@ from gradsense.syntax.source import Source
 )  # fmt: skip
 def test_suppress_line(before: str, line: int, after: str | None) -> None:
     program = Marked(before)
-    assert program.after(suppress_line(program.source, program.tree, line, "GS301")) == after
+    mended = program.after(suppress_line(program.source, program.tree, line, "GS301"))
+    assert mended == after
+    assert Suppressions.of(Source.from_text("program.py", mended or before)).hides("GS301", line)
 
 
 def test_a_line_of_a_file_that_does_not_parse() -> None:

@@ -12,9 +12,10 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("expecttest")
 
-from gradsense.machine.ops import table as table_module  # noqa: E402
 from opsmeasure.encode import table_of  # noqa: E402
 from opsmeasure.gather import gather  # noqa: E402
+
+from gradsense.machine.ops import table as table_module  # noqa: E402
 
 DATA = json.loads(Path(table_module.__file__).with_name("ops.json").read_text(encoding="utf-8"))
 ALWAYS = {"mul", "relu", "nn.functional.linear", "nn.functional.dropout", "setitem", "getitem", "max", "lstm"}

@@ -108,7 +108,9 @@ def test_too_many_positions_are_kept() -> None:
     assert bind(row, (X, 1, 2), {}) == {"input": X, "extra1": 1, "extra2": 2}
 
 
-@given(st.integers(0, 8), st.sampled_from(["nn.functional.batch_norm", "layer_norm", "conv2d", "nn.functional.mse_loss"]))
+@given(
+    st.integers(0, 8), st.sampled_from(["nn.functional.batch_norm", "layer_norm", "conv2d", "nn.functional.mse_loss"])
+)
 def test_binding_by_position_equals_binding_by_name(count: int, name: str) -> None:
     row = table().lookup(name)
     assert row is not None
@@ -195,7 +197,9 @@ def test_a_table_of_one_op() -> None:
     data = {
         "about": {"torch": "9.9"},
         "aliases": {"twin": "op"},
-        "ops": {"op": {"sig": ["input:t flag:n=false"], "rows": [{"when": {"flag": [True]}, "g": {"input": "$ !"}}, {}]}},
+        "ops": {
+            "op": {"sig": ["input:t flag:n=false"], "rows": [{"when": {"flag": [True]}, "g": {"input": "$ !"}}, {}]}
+        },
     }
     small = OpsTable(json.loads(json.dumps(data)))
     assert small.torch_version == "9.9" and small.names() == ["op"]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from gradsense.check import Project, check_program, check_source
+from gradsense.check import Project, Report, check_program, check_source
 from gradsense.cli.files import File, Files
 from gradsense.cli.mending import Mended, mend
 from gradsense.cli.result import Change, Message, Result
 from gradsense.config import Settings
-from gradsense.filtering import apply
+from gradsense.filtering import UNUSED_IGNORE, apply
 from gradsense.fixes.fix import Fix
 from gradsense.rules.finding import Finding
 from gradsense.syntax import Source, SourceError
@@ -24,7 +25,7 @@ class Job:
     Args:
         files: their names.
         settings: what is reported.
-        together: whether they are one program; else each is its own.
+        folder: the folder whose files they are, as parts of one program; None where each is a program of its own.
         fix: whether faults are mended.
         want_fixes: whether the findings are to come with the fixes on offer, which take time to make.
         data: the content of the only file, where it is not on disk.
@@ -33,7 +34,7 @@ class Job:
 
     files: tuple[str, ...]
     settings: Settings
-    together: bool = False
+    folder: str | None = None
     fix: bool = False
     want_fixes: bool = True
     data: bytes | None = None
@@ -80,23 +81,34 @@ class _Check:
 
     def __call__(self, files: Mapping[str, File]) -> list[Finding]:
         self.sources = {path: file.source for path, file in files.items()}
-        project = Project.for_paths(list(files))
-        for path, file in files.items():
-            project.overlay(path, file.source.text)
-        if self.job.together:
-            reports = [check_program(project, list(files))]
-        else:
-            reports = [check_source(file.source, project) for file in files.values()]
+        reports = self._reports()
         self.notes = [Message(note.path, note.line, note.message) for report in reports for note in report.notes]
         for path in _mentioned((f for report in reports for f in report.findings), self.notes):
             if path not in self.sources:
                 with contextlib.suppress(SourceError):
                     self.sources[path] = Source.from_path(path)
-        found = {}
-        for report in reports:
-            for finding in apply(report, self.sources, self.job.settings):
-                found[finding.sort_key] = finding
-        return [found[key] for key in sorted(found)]
+        found = {finding.sort_key: finding for report in reports for finding in report.findings}
+        reported = apply(Report(list(found.values())), self.sources, self.job.settings)
+        # Of a file that was only imported not everything was looked at, so its comments may be of use after all.
+        return [finding for finding in reported if finding.code != UNUSED_IGNORE or finding.path in files]
+
+    def _reports(self) -> list[Report]:
+        known = {os.path.realpath(path): source for path, source in self.sources.items()}
+
+        def read(path: str) -> Source:
+            return known.get(os.path.realpath(path)) or Source.from_path(path)
+
+        def project(path: str) -> Project:
+            return Project(Project.for_paths([path]).roots, read)
+
+        if self.job.folder is not None:
+            return [check_program(project(self.job.folder), list(self.sources))]
+        projects = {folder: project(folder) for folder in {_folder(path) for path in self.sources}}
+        return [check_source(source, projects[_folder(path)]) for path, source in self.sources.items()]
+
+
+def _folder(path: str) -> str:
+    return os.path.dirname(os.path.abspath(path))
 
 
 def _mentioned(findings: Iterable[Finding], notes: Iterable[Message]) -> set[str]:

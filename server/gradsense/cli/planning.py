@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gradsense.cli.commands.check import STDIN
-from gradsense.cli.discovery import find_files
 from gradsense.cli.jobs import Job
+from gradsense.cli.pool import WORTH_A_PROCESS
 from gradsense.cli.report import tell
 from gradsense.config import Loaded, Settings, load_file, load_settings
 
@@ -37,14 +37,16 @@ def plan(arguments: argparse.Namespace, processes: int) -> list[Job]:
             held = settings.at(os.path.dirname(path) or ".")
             singles.setdefault(id(held), (held, []))[1].extend(_new([path], taken))
             continue
+        from gradsense.cli.discovery import find_files
+
         held = settings.at(path)
         files = _new(find_files(path, held), taken)
         if files:
-            jobs.append(_job(files, held, arguments, together=True))
+            jobs += [_job(part, held, arguments, path) for part in _programs(path, files, processes)]
         else:
             tell(f"{path}: no Python files or notebooks to check")
     for held, files in singles.values():
-        jobs += [_job(part, held, arguments, together=False) for part in _parts(files, processes)]
+        jobs += [_job(part, held, arguments, None) for part in _parts(files, processes)]
     return jobs
 
 
@@ -96,11 +98,11 @@ def _fixes(arguments: argparse.Namespace) -> bool:
     return bool(arguments.fix or arguments.diff)
 
 
-def _job(files: Sequence[str], settings: Settings, arguments: argparse.Namespace, together: bool) -> Job:
+def _job(files: Sequence[str], settings: Settings, arguments: argparse.Namespace, folder: str | None) -> Job:
     return Job(
         files=tuple(files),
         settings=settings,
-        together=together,
+        folder=folder,
         fix=_fixes(arguments),
         want_fixes=arguments.output_format not in ("concise", "github") and not arguments.statistics,
         size=sum(map(_size, files)),
@@ -115,6 +117,15 @@ def _new(paths: Sequence[str], taken: set[str]) -> list[str]:
             taken.add(real)
             new.append(path)
     return new
+
+
+def _programs(folder: str, files: list[str], processes: int) -> list[list[str]]:
+    """The folder as one program, or as several where that is worth finding out."""
+    if processes == 1 or sum(map(_size, files)) < WORTH_A_PROCESS:
+        return [files]
+    from gradsense.cli.programs import programs
+
+    return programs(folder, files)
 
 
 def _parts(files: list[str], processes: int) -> list[list[str]]:

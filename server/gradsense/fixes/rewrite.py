@@ -129,7 +129,10 @@ class Excerpt:
             None where nothing would change or the result is no longer Python.
         """
         visitor = _Replace({id(old): new for old, new in changes})
-        changed = self.module.visit(visitor)
+        try:
+            changed = self.module.visit(visitor)
+        except (cst.CSTValidationError, RecursionError):
+            return None
         assert isinstance(changed, cst.Module)
         return self.rewrite(changed.code)
 

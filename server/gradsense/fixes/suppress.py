@@ -14,8 +14,9 @@ from gradsense.fixes.tree import first_line, last_line
 from gradsense.syntax.edits import TextEdit
 from gradsense.syntax.source import Source
 from gradsense.syntax.spans import Span
+from gradsense.syntax.suppressions import Suppressions
 
-_IGNORE = re.compile(r"#\s*gradsense:\s*ignore(?![\w-])\s*(?P<list>\[(?P<codes>[^\]]*)\])?")
+_IGNORE = re.compile(r"#\s*gradsense:\s*ignore(?![\w-])\s*\[(?P<codes>[^\]]*)\]", re.IGNORECASE)
 
 
 def suppress_line(source: Source, tree: ast.Module, line: int, code: str) -> Edits | None:
@@ -29,8 +30,10 @@ def suppress_line(source: Source, tree: ast.Module, line: int, code: str) -> Edi
         code: the rule's code, such as `GS301`.
 
     Returns:
-        None where the line is told to be ignored already.
+        None where a comment hides the code there already.
     """
+    if Suppressions.of(source).hides(code, line):
+        return None
     place = _line_for_comment(source, tree, line)
     text = source.lines[place - 1]
     comment = _comment_column(source, tree, place)
@@ -39,15 +42,9 @@ def suppress_line(source: Source, tree: ast.Module, line: int, code: str) -> Edi
         gap = "" if not text.strip() else "  "
         end = len(text.rstrip())
         return (TextEdit(source.path, Span(place, end, place, len(text)), f"{gap}# gradsense: ignore[{code}]"),)
-    if match["list"] is None:
-        return None
-    codes = [one.strip() for one in match["codes"].split(",") if one.strip()]
-    if code in codes:
-        return None
-    if not codes:
-        return (insertion(source, (place, match.start("codes")), code),)
-    end = match.start("codes") + len(match["codes"].rstrip(" \t,"))
-    return (insertion(source, (place, end), f", {code}"),)
+    listed = match["codes"].rstrip(" \t,")
+    end = match.start("codes") + len(listed)
+    return (insertion(source, (place, end), f", {code}" if listed else code),)
 
 
 def _line_for_comment(source: Source, tree: ast.Module, line: int) -> int:

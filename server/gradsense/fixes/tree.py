@@ -41,19 +41,19 @@ def last_line(node: ast.stmt | ast.expr) -> int:
 def ancestors(tree: ast.Module, node: ast.AST) -> tuple[ast.AST, ...]:
     """The nodes around `node`, from the module down to its parent; empty where the tree does not hold it."""
     line = getattr(node, "lineno", None)
-
-    def descend(parent: ast.AST) -> tuple[ast.AST, ...] | None:
-        for child in ast.iter_child_nodes(parent):
-            if child is node:
-                return (parent,)
-            if line is not None and isinstance(child, ast.stmt) and not first_line(child) <= line <= last_line(child):
-                continue
-            below = descend(child)
-            if below is not None:
-                return (parent, *below)
-        return None
-
-    return descend(tree) or ()
+    path: list[ast.AST] = [tree]
+    pending = [ast.iter_child_nodes(tree)]
+    while pending:
+        child = next(pending[-1], None)
+        if child is node:
+            return tuple(path)
+        if child is None:
+            pending.pop()
+            path.pop()
+        elif line is None or not isinstance(child, ast.stmt) or first_line(child) <= line <= last_line(child):
+            path.append(child)
+            pending.append(ast.iter_child_nodes(child))
+    return ()
 
 
 def statement_of(tree: ast.Module, node: ast.AST) -> ast.stmt | None:

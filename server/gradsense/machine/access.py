@@ -208,6 +208,8 @@ class Access(State):
         if cls is not None and cls.has(name):
             found = cls.find(name)
             return self.bind(found, value, cls)
+        if name in value.child_names:
+            return value.child_names[name]
         if name == "__class__":
             return cls or External(f"torch.nn.{value.kind}")
         if name == "__dict__":

@@ -268,7 +268,8 @@ class Books:
         """`x.detach()` or `x.data`: the same storage, no graph."""
         result = self.tensor(tensor.shape, tensor.dtype, NO, tensor.storage)
         result.contiguous = tensor.contiguous
-        result.cuts = tensor.cuts
+        # A gradient that is detached by hand is meant to be a constant.
+        result.cuts = tuple(c for c in tensor.cuts if c.how != "grad") if how == "detach" else tensor.cuts
         result.origin = "known" if tensor.origin == "known" else "unknown"
         result.device = tensor.device
         if self.needs_grad(tensor) is not NO:

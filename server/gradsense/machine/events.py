@@ -84,7 +84,8 @@ class SavedModified(Event):
 
     Attributes:
         manner: `inplace`, `module`, `detach` (reached through a detached or other alias), `step`, `carried`
-            (an optimizer's step between passes that a carried value links), `outside_loop`, `player`.
+            (an optimizer's step between passes that a carried value links), `update` (a parameter written by hand),
+            `outside_loop`.
     """
 
     raises = True

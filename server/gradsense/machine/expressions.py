@@ -601,6 +601,8 @@ def _compare_index(op: type[ast.cmpop], left: Value, right: Value) -> bool | Non
     if not isinstance(left, LoopIndex) or isinstance(right, LoopIndex):
         return None
     if isinstance(right, int) and not isinstance(right, bool):
+        if left.total is not None and right == left.total - 1 and op in COMPARISONS:
+            return bool(COMPARISONS[op](right if left.last else left.position, right))
         if right <= 1 or (right == 2 and not left.last):
             return bool(COMPARISONS[op](left.position, right)) if op in COMPARISONS else None
         if left.position == 0 and op is ast.Eq:

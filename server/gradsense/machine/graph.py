@@ -24,7 +24,7 @@ class Write:
     """One in-place write to a storage.
 
     Args:
-        kind: `inplace`, `step` (an optimizer), `fused`, `max_norm`, `load`, `init`, `data`, `reduce`.
+        kind: `inplace`, `activation` (a functional with `inplace=True`), `step` (an optimizer), `fused`, `max_norm`, `load`, `init`, `data`, `reduce`.
         through: `detach`, `data` or `numpy` where the writer reached the storage that way, else None.
         module: the `nn` module whose own code wrote, if any.
         sure: whether the write surely happens on this path.

@@ -230,9 +230,7 @@ def conclude(machine: Statements) -> None:
         if growth.store is None:
             continue
         reach = reachable(growth.tops)
-        if any(n.freed is None and n.walked is not None and n.walked.order > growth.order for n in growth.tops):
-            continue
-        if any(n.walked is not None and n.walked.order > growth.order for n in growth.tops):
+        if any(n.walked is not None and n.walked.order > growth.order and n.accumulates is None for n in reach):
             continue
         freed = any(n.freed is not None and n.freed.order < growth.order and n.raises_when_walked_twice for n in reach)
         taken = any(n.ancestry and n.ancestry & escaped == n.ancestry for n in growth.tops)
@@ -254,7 +252,7 @@ def conclude(machine: Statements) -> None:
             walked=walked,
             retained=any(n.walked is not None and n.freed is None and n.raises_when_walked_twice for n in reach),
             value=newest.output,
-            short=(growth.short or (machine.is_unit and not walked)) and not survives,
+            short=not walked and (growth.short or machine.is_unit) and not survives,
             evaluation=_outside_forward(reach, growth.store) if not walked else None,
         )
         event.sure = any(n.sure for n in reach if n.accumulates is None)

@@ -75,6 +75,8 @@ class Machine(Statements):
         self.retained = []
         self.zeroed = {}
         self.dead_terms = []
+        self.constant_gradients = []
+        self.grad_walks = {}
         self.escaped = []
         self.walks = []
         self.steps = []

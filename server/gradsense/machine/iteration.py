@@ -25,8 +25,9 @@ from gradsense.machine.values import (
 )
 
 PASSES = 3
-# A range this short is run as it is.
-SHORT_RANGE = 4
+# A loop this short is run as it is; inside another loop, or in a call, this short.
+SHORT = 8
+SHORT_INSIDE = 4
 LONGEST = 40
 
 
@@ -36,6 +37,9 @@ class StopGenerator(Exception):
 
 class Iteration(Access):
     """Items of iterables."""
+
+    def _short(self) -> int:
+        return SHORT if not self.epoch else SHORT_INSIDE
 
     def items_of(self, value: Value, node: ast.AST | None = None) -> tuple[list[Value], bool]:
         """The items, made now, and whether they are all there are."""
@@ -61,9 +65,11 @@ class Iteration(Access):
                 return list(value.items), not value.open
             return list(value.items[:PASSES]), False
         if isinstance(value, range):
-            if len(value) <= SHORT_RANGE:
+            if len(value) <= self._short():
                 return list(value), True
-            return [LoopIndex(k, k == PASSES - 1) for k in range(PASSES)], False
+            if value.start or value.step != 1:
+                return [value[0], *(a_number() for _ in range(PASSES - 1))], False
+            return [LoopIndex(k, k == PASSES - 1, len(value)) for k in range(PASSES)], False
         if isinstance(value, tuple):
             return (list(value), True) if len(value) <= LONGEST else (list(value[:PASSES]), False)
         if isinstance(value, Enumerated):
@@ -79,7 +85,7 @@ class Iteration(Access):
         if isinstance(value, DictValue):
             return [a_number() if not isinstance(k, str | int) else k for k in list(value.items)[:LONGEST]], True
         if isinstance(value, str):
-            return list(value[:SHORT_RANGE]), len(value) <= SHORT_RANGE
+            return list(value[:SHORT_INSIDE]), len(value) <= SHORT_INSIDE
         if isinstance(value, Tensor):
             return self._rows(value)
         if isinstance(value, Instance):
@@ -96,7 +102,7 @@ class Iteration(Access):
         """The rows of a tensor: outputs of `unbind`."""
         count, exact = PASSES, False
         if tensor.shape and tensor.shape[0] is not None:
-            exact = tensor.shape[0] <= SHORT_RANGE
+            exact = tensor.shape[0] <= self._short()
             count = tensor.shape[0] if exact else PASSES
         shape = tensor.shape[1:] if tensor.shape else None
         return [Lazy(lambda: self.view(tensor, "unbind", shape, kind="multi")) for _ in range(count)], exact

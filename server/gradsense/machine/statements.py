@@ -21,7 +21,7 @@ from gradsense.machine.state import (
     ProgramRaises,
     ReturnSignal,
 )
-from gradsense.machine.tri import tri
+from gradsense.machine.tri import NO, tri
 from gradsense.machine.values import (
     ClassValue,
     ContextValue,
@@ -438,9 +438,7 @@ class Statements(Expressions):
         while isinstance(core, Enumerated):
             core = core.iterable
         short = self.short_loop
-        self.short_loop = exact and (
-            (isinstance(core, range) and len(core) <= 16) or (isinstance(core, tuple | ListValue) and len(items) <= 16)
-        )
+        self.short_loop = exact and isinstance(core, tuple | ListValue | range) and not _is_data(items)
         loop = self._new_loop()
         outer = self.epoch
         tracker = growth.Tracker(self, node, len(items))
@@ -587,6 +585,13 @@ class Statements(Expressions):
     def import_all(self, module: str, level: int) -> None:
         """`from module import *`."""
         raise NotImplementedError
+
+
+def _is_data(items: list[Value]) -> bool:
+    """Whether a loop goes over batches: tensors without a graph, alone or in tuples."""
+    first = items[0] if items else None
+    parts = first if isinstance(first, tuple) else (first,)
+    return any(isinstance(part, Tensor) and part.needs is NO and not part.parameter for part in parts)
 
 
 def _dotted(node: ast.expr) -> str:

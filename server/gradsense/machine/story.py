@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from gradsense.machine.events import SavedModified, WalkedTwice
 from gradsense.machine.graph import Node, Saved, Store, Tensor, Walk, Write
-from gradsense.machine.place import Place, carried_from
+from gradsense.machine.place import Epoch, Place, carried_from
+from gradsense.machine.tri import YES
 from gradsense.machine.values import DictValue, ListValue
 
 if TYPE_CHECKING:
@@ -34,22 +35,23 @@ def walked_twice(
     stores = list(held.stores) if held is not None else []
     now = books.epoch
     use: Place | None = None
-    carried = carried_from(meeting.epoch, now)
-    if entry is None:
-        if carried and now:
-            manner, spot = "outside_loop", holder(meeting, stores)
-        else:
-            manner = "same"
-            spot = first.place if first.kind == "grad" else walk.place
+    older = carried_from(meeting.epoch, now) and bool(now)
+    again = meeting.output is first.root or (first.root is not None and books.graph_of(first.root) is meeting)
+    if older and not _moved_since(books, first, meeting):
+        # Nothing was trained between the walks: they belong to one step, whatever loop they stand in.
+        older = False
+    if older and carried_from(meeting.epoch, entry.epoch if entry is not None else now):
+        manner = "carried" if entry is not None and _in_this_loop(meeting.epoch, now) else "outside_loop"
+        spot = holder(meeting, stores)
+        if entry is not None and (use := _other_player(books, first, meeting)) is not None:
+            manner, spot = "player", use
+    elif entry is None or again:
+        manner = "same"
+        spot = first.place if first.kind == "grad" and entry is None else walk.place
     elif (use := _other_player(books, first, meeting)) is not None:
         manner, spot = "player", use
-    elif entry.order > first.order:
-        if carried_from(meeting.epoch, entry.epoch):
-            manner, spot = "carried", holder(meeting, stores)
-        else:
-            manner, spot = "shared", in_frame_of(entry.place, stores)
-    elif carried and now:
-        manner, spot = "outside_loop", holder(meeting, stores)
+    elif entry.order > first.order and entry.op not in ("select", "unbind", "slice", "view"):
+        manner, spot = "shared", in_frame_of(entry.place, stores)
     else:
         manner, spot = "shared", walk.place
     event = WalkedTwice(
@@ -100,8 +102,12 @@ def saved_modified(books: Walking, node: Node, saved: Saved, write: Write, walk:
                     manner, spot = "outside_loop", holder(carried[0], stores)
     elif write.module is not None and write.module.options.get("inplace") is True:
         manner, spot = "module", write.module.made
+    elif write.kind == "activation":
+        manner = "module"
     elif write.through is not None:
         manner = "detach"
+    elif _is_parameter(saved.tensor):
+        manner = "update"
     event = SavedModified(
         place=walk.place,
         sure=sure,
@@ -117,6 +123,35 @@ def saved_modified(books: Walking, node: Node, saved: Saved, write: Write, walk:
     kept = list(saved.tensor.stores) + (list(node.output.stores) if node.output is not None else [])
     event.also = _lines(kept, [*also, saved.tensor.made])
     return event
+
+
+def _in_this_loop(epoch: Epoch, now: Epoch) -> bool:
+    """Whether something was made in an earlier pass of a loop that is still running, and not before that loop."""
+    for made, current in zip(epoch, now, strict=False):
+        if made != current:
+            return made[0] == current[0]
+    return False
+
+
+def _moved_since(books: Walking, first: Walk, meeting: Node) -> bool:
+    """Whether an optimizer stepped, or a leaf below was written, since the first walk."""
+    if any(order > first.order for _, _, order in books.steps):
+        return True
+    from gradsense.machine.walking import reachable
+
+    for node in reachable([meeting]):
+        leaf = node.accumulates
+        if leaf is None:
+            continue
+        if leaf.phantom or any(w.order > first.order for w in (*leaf.storage.writes, *leaf.storage.silent)):
+            return True
+    return False
+
+
+def _is_parameter(tensor: Tensor) -> bool:
+    """Whether it is, or is a view of, a parameter or another leaf that needs grad."""
+    own = tensor.base if tensor.base is not None else tensor
+    return own.leaf and own.needs is YES and own.base is None
 
 
 def vector_made(books: Walking, root: Tensor) -> Place:

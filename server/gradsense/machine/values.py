@@ -283,6 +283,7 @@ class Instance:
     __slots__ = (
         "attributes",
         "backward_hook",
+        "child_names",
         "children",
         "cls",
         "forward_hooks",
@@ -303,6 +304,8 @@ class Instance:
         self.attributes: dict[str, Value] = {}
         self.stores: dict[str, Store] = {}
         self.children: ListValue | DictValue | None = None
+        # Names of children that are held by position.
+        self.child_names: dict[str, Value] = {}
         self.options: dict[str, Value] = {}
         self.is_module = False
         self.training: bool | None = True
@@ -488,11 +491,13 @@ class LoopIndex(Unknown):
     Args:
         position: the pass, from 0.
         last: whether it is the last pass that is run.
+        total: how many passes the loop really has, where that is known.
     """
 
-    __slots__ = ("last", "position")
+    __slots__ = ("last", "position", "total")
 
-    def __init__(self, position: int, last: bool) -> None:
+    def __init__(self, position: int, last: bool, total: int | None = None) -> None:
         super().__init__(number=True)
         self.position = position
         self.last = last
+        self.total = total

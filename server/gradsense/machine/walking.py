@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from gradsense.machine import story
 from gradsense.machine.books import Books
 from gradsense.machine.events import (
-    ConstantGradient,
     CreateGraphBackward,
     DeadTerm,
     GraphLost,
@@ -16,7 +15,7 @@ from gradsense.machine.events import (
     SavedModified,
     SilentlyModified,
 )
-from gradsense.machine.graph import Contribution, Node, Tensor, Walk
+from gradsense.machine.graph import Contribution, Cut, Node, Tensor, Walk
 from gradsense.machine.place import Place, common_frame
 from gradsense.machine.tri import NO, YES
 from gradsense.machine.values import Optimizer
@@ -59,7 +58,10 @@ class Walking(Books):
         self.optimizers: list[Optimizer] = []
         self.steps: list[tuple[Optimizer, Place, int]] = []
         # Walks whose contributions were zeroed: (walk, loop pass differs) -> (unused, used, place of the zeroing).
-        self.zeroed: dict[tuple[int, bool], tuple[Walk, list[int], Place]] = {}
+        self.zeroed: dict[tuple[int, bool], tuple[Walk, list[int], Place, int]] = {}
+        # Walked losses with a term that is a gradient without a graph, and the walk that made such a gradient.
+        self.constant_gradients: list[tuple[Walk, Cut]] = []
+        self.grad_walks: dict[int, Walk] = {}
         self.dead_terms: list[tuple[Tensor, Walk, list[Tensor]]] = []
 
     def walk(
@@ -217,7 +219,7 @@ class Walking(Books):
         for root in roots:
             for cut in root.cuts:
                 if cut.how == "grad":
-                    self.report(ConstantGradient(place=walk.place, grad_call=cut.place, walk=walk))
+                    self.constant_gradients.append((walk, cut))
 
     def _note_terms(self, root: Tensor, walk: Walk) -> None:
         """Finds the terms of a loss that move nothing: cut off, or reaching no parameter that is stepped."""
@@ -268,7 +270,7 @@ class Walking(Books):
                 and self.epoch[-1][0] == walk.epoch[-1][0]
                 and self.epoch[-1][1] != walk.epoch[-1][1]
             )
-            entry = self.zeroed.setdefault((id(walk), other_pass), (walk, [0, 0], self.here()))
+            entry = self.zeroed.setdefault((id(walk), other_pass), (walk, [0, 0], self.here(), self.tick()))
             entry[1][0 if contribution.used is None else 1] += 1
 
 

@@ -16,12 +16,13 @@ class StepBeforeBackward(Rule[SavedModified]):
     outcome = "raises"
 
     def matches(self, event: SavedModified) -> bool:
-        return event.manner in ("step", "carried")
+        return event.manner in ("step", "carried", "update")
 
     def message(self, event: SavedModified) -> str:
         name = tensor_name(event.saved.tensor, "a weight")
         where = line_of(event.walk.place, event.culprit)
-        return f"this step writes {name}, which the walk on {where} needs as it was on {line_of(event.node.place, event.culprit)}"
+        how = "write" if event.manner == "update" else "step"
+        return f"this {how} changes {name}, which the walk on {where} needs as it was on {line_of(event.node.place, event.culprit)}"
 
     def related(self, event: SavedModified) -> Iterable[tuple[Place, str]]:
         yield event.node.place, f"{op_name(event.node)} saved it here"

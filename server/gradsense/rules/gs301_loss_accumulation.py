@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gradsense.machine.events import GraphGrows
+from gradsense.rules.accumulation import is_accumulation
 from gradsense.rules.base import Rule
 from gradsense.rules.finding import Severity
 from gradsense.rules.wording import store_name
@@ -14,7 +15,7 @@ class LossAccumulation(Rule[GraphGrows]):
     outcome = "grows"
 
     def matches(self, event: GraphGrows) -> bool:
-        return event.slot == "name" and (event.walked or event.evaluation is None)
+        return event.slot != "gradient" and is_accumulation(event.store)
 
     def severity(self, event: GraphGrows) -> Severity:
         return Severity.INFORMATION if event.short else Severity.WARNING

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gradsense.machine.events import GraphGrows
+from gradsense.rules.accumulation import is_accumulation
 from gradsense.rules.base import Rule
 from gradsense.rules.finding import Severity
 from gradsense.rules.wording import store_name
@@ -14,7 +15,11 @@ class GraphKept(Rule[GraphGrows]):
     outcome = "grows"
 
     def matches(self, event: GraphGrows) -> bool:
-        return event.slot in ("attribute", "container") and (event.walked or event.evaluation is None)
+        return (
+            event.slot != "gradient"
+            and not is_accumulation(event.store)
+            and (event.walked or event.evaluation is None)
+        )
 
     def severity(self, event: GraphGrows) -> Severity:
         return Severity.INFORMATION if event.short else Severity.WARNING

@@ -15,6 +15,9 @@ class NoGraphRule(Rule[NoGraph | GraphLost]):
     listens_to = (NoGraph, GraphLost)
     outcome = "raises"
 
+    def matches(self, event: NoGraph | GraphLost) -> bool:
+        return not (event.cuts and event.cuts[-1].how == "grad" and isinstance(event, NoGraph))
+
     def message(self, event: NoGraph | GraphLost) -> str:
         if isinstance(event, GraphLost):
             if event.how == "tensor":

@@ -52,17 +52,17 @@ def _problem(node: ast.stmt | ast.excepthandler, message: str) -> Problem:
 
 def _may_be_deep(statement: ast.stmt | ast.excepthandler, lines: Sequence[str]) -> bool:
     first, last = statement.lineno, statement.end_lineno or statement.lineno
+    decorators = getattr(statement, "decorator_list", None)
+    if decorators:
+        first = decorators[0].lineno
     if first == last:
         return (statement.end_col_offset or 0) - statement.col_offset > MAX_DEPTH
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
         return False
     body = getattr(statement, "body", None)
     if body and isinstance(body, list):
-        # Only the header is this statement's own; its decorators stand above its first line.
+        # Only the header is this statement's own.
         last = body[0].lineno
-        decorators = getattr(statement, "decorator_list", None)
-        if decorators:
-            first = decorators[0].lineno
     return sum(map(len, lines[first - 1 : last])) > MAX_DEPTH
 
 

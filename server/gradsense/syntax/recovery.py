@@ -59,7 +59,9 @@ class _Recovery:
         commands = {index: index for index, line in enumerate(lines) if line.lstrip(" \t")[:1] in ("%", "!", "?")}
         self._units = scan(lines, stops, commands).units
         self._firsts = [unit.first for unit in self._units]
-        self._budget = 4_000_000 + 8 * sum(map(len, lines))
+        # Characters that may be parsed while descending into what is wrong, and as many again for testing the rest.
+        self._allowance = 4_000_000 + 8 * sum(map(len, lines))
+        self._budget = self._allowance
         self._python2: list[int] = []
         self._moved = False
         self._gave_up = False
@@ -159,13 +161,16 @@ class _Recovery:
             if ahead > 0 and self._test(group[0].first, group[ahead - 1].end, wrapper) is not None:
                 size = max(ahead // 2, 1)
                 continue
-            self._mend(block[index + ahead], wrapper, depth)
+            self._mend(block[index + ahead], wrapper, depth, failure if len(group) == 1 else None)
             index += ahead + 1
             size = max(size // 2, 1)
 
-    def _mend(self, statement: Statement, wrapper: str, depth: int) -> bool:
-        """Make a statement parse by itself, keeping as much of it as possible; True if it was changed."""
-        failed = self._test(statement.first, statement.end, wrapper)
+    def _mend(self, statement: Statement, wrapper: str, depth: int, failed: _Failed | None = None) -> bool:
+        """Make a statement parse by itself, keeping as much of it as possible; True if it was changed.
+
+        `failed` is how it fails, where that is known.
+        """
+        failed = failed or self._test(statement.first, statement.end, wrapper)
         if failed is None:
             return False
         failure = failed.failure
@@ -351,7 +356,7 @@ class _Recovery:
 
     def _attempt(self, text: str) -> Failure | None:
         self._budget -= len(text) // 16 + 40
-        if self._budget < 0:
+        if self._budget < -self._allowance:
             return ValueError("too much of this text is wrong")
         result = attempt(text)
         if isinstance(result, ast.Module):

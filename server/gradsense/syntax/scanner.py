@@ -110,7 +110,7 @@ def unclosed(text: str) -> str | None:
             if end is None:
                 return None
             position = end.end()
-        elif kind == "string" and text[position - 1 : position] not in ("'", '"'):
+        elif kind == "string" and not (found["single"] or found["double"] or "").strip("\\"):
             return None
     return "".join(reversed(stack))
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gradsense.cli.main import Subcommands
-    from gradsense.rules.registry import Rule
 
 
 def add(commands: Subcommands) -> None:
@@ -21,18 +20,16 @@ def add(commands: Subcommands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints markdown, rendered where a person reads it in a terminal."""
-    from gradsense.rules.registry import RULES
+    from gradsense.cli.pages import pages
 
     if arguments.all == bool(arguments.code):
         arguments.parser.error("name one rule, or --all")
-    if arguments.all:
-        pages = [page(rule) for rule in RULES.values()]
-    else:
-        wanted = [r for r in RULES.values() if arguments.code.upper() == r.code or arguments.code.lower() == r.name]
+    wanted = list(pages().values())
+    if arguments.code:
+        wanted = [page for page in wanted if arguments.code.lower() in (page.code.lower(), page.name)]
         if not wanted:
             arguments.parser.error(f"there is no rule {arguments.code}; `gradsense rules` lists them all")
-        pages = [page(wanted[0])]
-    text = "\n".join(pages)
+    text = "\n".join(page.markdown for page in wanted)
     if not sys.stdout.isatty():
         sys.stdout.write(text)
         return 0
@@ -43,12 +40,3 @@ def run(arguments: argparse.Namespace) -> int:
     terminal = console(sys.stdout)
     terminal.print(Markdown(text), soft_wrap=False, width=min(terminal.width, 100))
     return 0
-
-
-def page(rule: Rule) -> str:
-    """A rule's page in markdown."""
-    return (
-        f"# {rule.code} {rule.name}\n\n{rule.summary}\n\n{rule.explanation.strip()}\n\n"
-        f"## Fails\n\n```python\n{rule.failing.strip()}\n```\n\n"
-        f"## Mended\n\n```python\n{rule.mended.strip()}\n```\n"
-    )

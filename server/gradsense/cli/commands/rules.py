@@ -18,9 +18,10 @@ def add(commands: Subcommands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints code, name and summary in columns."""
-    from gradsense.rules.registry import RULES
+    from gradsense.cli.pages import pages
 
-    widest = max((len(rule.name) for rule in RULES.values()), default=0)
-    for rule in RULES.values():
-        sys.stdout.write(f"{rule.code}  {rule.name:<{widest}}  {rule.summary}\n")
+    found = pages().values()
+    widest = max(len(page.name) for page in found)
+    for page in found:
+        sys.stdout.write(f"{page.code}  {page.name:<{widest}}  {page.summary}\n")
     return 0

@@ -10,10 +10,10 @@ from typing import Any, TextIO
 from urllib.parse import quote
 
 from gradsense import __version__
+from gradsense.cli.pages import Page, pages
 from gradsense.cli.result import Message, Result, from_here, place, region
 from gradsense.fixes.fix import Fix
 from gradsense.rules.finding import Finding, Severity
-from gradsense.rules.registry import RULES
 from gradsense.syntax import Source, Span, TextEdit
 
 Object = dict[str, Any]
@@ -29,11 +29,11 @@ _LEVELS = {
 
 def write(result: Result, out: TextIO) -> None:
     """Writes one run."""
-    codes = sorted({*RULES, *(finding.code for finding in result.findings)})
-    index = {code: position for position, code in enumerate(codes)}
+    rules = pages()
+    index = {code: position for position, code in enumerate(rules)}
     run = {
         "tool": {
-            "driver": {"name": "GradSense", "version": __version__, "rules": [_rule(code, result) for code in codes]}
+            "driver": {"name": "GradSense", "version": __version__, "rules": [_rule(page) for page in rules.values()]}
         },
         "columnKind": "unicodeCodePoints",
         "invocations": [
@@ -51,16 +51,12 @@ def write(result: Result, out: TextIO) -> None:
     out.write("\n")
 
 
-def _rule(code: str, result: Result) -> Object:
-    rule = RULES.get(code)
-    if rule is None:
-        name = next(finding.name for finding in result.findings if finding.code == code)
-        return {"id": code, "name": _pascal(name), "shortDescription": {"text": name}}
+def _rule(page: Page) -> Object:
     return {
-        "id": code,
-        "name": _pascal(rule.name),
-        "shortDescription": {"text": rule.summary},
-        "help": {"text": rule.explanation, "markdown": rule.explanation},
+        "id": page.code,
+        "name": _pascal(page.name),
+        "shortDescription": {"text": page.summary},
+        "help": {"text": page.text, "markdown": page.text},
     }
 
 

@@ -15,7 +15,7 @@ from gradsense.syntax import Source, Span
 from gradsense.syntax.edits import split_lines
 
 _TAB = 4
-_LINES_OF_SPAN = 4
+_LINES_OF_FINDING = 4
 _WIDEST_PIPED_LINE = 240
 _BAR = " | "
 
@@ -89,9 +89,10 @@ class Snippet:
             before = line
 
     def _underlines(self, source: Source, mark: Mark) -> list[_Underline]:
-        """One stretch a line; of a long span its first lines."""
+        """One stretch a line: of the finding the first lines, of the other places in its story the first."""
         span = mark.span
-        last = min(span.end_line, span.line + _LINES_OF_SPAN - 1, len(source.lines))
+        most = _LINES_OF_FINDING if mark.style else 1
+        last = min(span.end_line, span.line + most - 1, len(source.lines))
         found = []
         for line in range(span.line, last + 1):
             text = source.lines[line - 1]

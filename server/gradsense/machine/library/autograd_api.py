@@ -181,7 +181,9 @@ def grad(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) -
         elif running is None:
             gradient.origin = "unknown"
         elif any(n.raises_when_walked_twice for n in running):  # type: ignore[attr-defined]
-            gradient.cuts = (Cut("grad", machine.here()),)
+            cut = Cut("grad", machine.here())
+            gradient.cuts = (cut,)
+            machine.grad_walks[id(cut)] = machine.walks[-1]
         results.append(gradient)
     return tuple(results)
 

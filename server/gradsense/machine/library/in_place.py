@@ -28,6 +28,8 @@ def write(
     name: str,
     arguments: Sequence[Value] = (),
     keywords: Mapping[str, Value] | None = None,
+    *,
+    kind: str = "inplace",
 ) -> Tensor:
     """`tensor.name_(*arguments)`: the tensor, written.
 
@@ -45,7 +47,7 @@ def write(
     needs = any_of([own, *(machine.needs_grad(t) for t in others)])
     machine.check_in_place(tensor, needs)
     before = machine.graph_of(tensor)
-    machine.mark_write(tensor)
+    machine.mark_write(tensor, kind)
     if machine.grad_mode is NO or machine.inference or needs is NO or not tensor.floating:
         return tensor
     sure = needs is YES and machine.grad_mode is YES

@@ -47,7 +47,8 @@ def _members(module: Instance) -> list[tuple[str, Value]]:
     if isinstance(module.children, DictValue):
         members += [(str(k), v) for k, v in module.children.items.items()]
     elif isinstance(module.children, ListValue):
-        members += [(str(i), v) for i, v in enumerate(module.children.items)]
+        names = {id(v): k for k, v in module.child_names.items()}
+        members += [(names.get(id(v), str(i)), v) for i, v in enumerate(module.children.items)]
     return members
 
 
@@ -212,12 +213,14 @@ def _register(
 ) -> Value:
     label = arguments[0] if arguments else keywords.get("name")
     value = arguments[1] if len(arguments) > 1 else keywords.get("tensor", keywords.get("param", keywords.get("module")))
-    if isinstance(label, str) and "." not in label:
+    if name in ("add_module", "register_module") and isinstance(instance.children, ListValue):
+        instance.children.items.append(value)
+        if isinstance(label, str):
+            instance.child_names[label] = value
+    elif isinstance(label, str) and "." not in label:
         instance.attributes[label] = value
         target = node or machine.node
         instance.stores[label] = machine.note_store(value, "attribute", f"self.{label}", target, None, instance)
-    elif isinstance(instance.children, ListValue):
-        instance.children.items.append(value)
     else:
         instance.attributes[f"?{len(instance.attributes)}"] = value
     return None

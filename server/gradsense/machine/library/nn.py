@@ -117,7 +117,7 @@ def _fill_container(machine: Machine, module: Instance, kind: str, arguments: li
         module.children = ListValue(first.items.values(), machine.here(node))
         for name, child in first.items.items():
             if isinstance(name, str):
-                module.options[f"child:{name}"] = child
+                module.child_names[name] = child
         return
     items = machine.items_of(first, node)[0] if first is not None else []
     if isinstance(first, Unknown):
@@ -269,8 +269,12 @@ def _recurrent(
     hidden_weights = [v for n, v in weights.items() if n.startswith("weight")]
     size = module.options.get("hidden_size")
     hidden = size if isinstance(size, int) else None
+    # Measured on CPU: a batch-first input is copied first, and a bidirectional output is put together from two.
+    kept_input = [tensor] if module.options.get("batch_first") is not True else []
     if kind == "LSTM":
-        saved: list[SavedSpec] = [*((t, True) for t in every), (0, True)]
+        saved: list[SavedSpec] = [(t, True) for t in [*kept_input, *states, *weights.values()]]
+        if module.options.get("bidirectional") is not True:
+            saved.append((0, True))
         out, h, c = machine.record("lstm", every, saved, private=True, differentiable=(True, True, True))
         return out, (h, c)
     if kind == "LSTMCell":
@@ -285,6 +289,6 @@ def _recurrent(
             saved += [(t, True) for t in [tensor, *states]]
         shape = (tensor.shape[0], hidden) if tensor.shape and len(tensor.shape) == 2 else None
         return machine.record(kind.lower(), every, saved, private=True, shape=shape)[0]
-    saved = [(t, True) for t in hidden_weights]
+    saved = [(t, True) for t in [*hidden_weights, *states, *kept_input]]
     out, h = machine.record(kind.lower(), every, saved, private=True, differentiable=(True, True))
     return out, h

@@ -17,8 +17,8 @@ from gradsense.machine.values import (
     External,
     Instance,
     ListValue,
-    Native,
     NamedTuple,
+    Native,
     Partial,
     Unknown,
     Value,
@@ -178,6 +178,7 @@ def deepcopy(machine: Machine, value: Value, memo: dict[int, Value]) -> Value:
         if value.children is not None:
             children = deepcopy(machine, value.children, memo)
             copied.children = children if isinstance(children, ListValue | DictValue) else None
+            copied.child_names = {k: deepcopy(machine, v, memo) for k, v in value.child_names.items()}
     memo[id(value)] = copied
     return copied
 

@@ -7,7 +7,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gradsense.machine.graph import Tensor
-from gradsense.machine.library import autograd_api, distributions, factories, grad_mode, nn, ops, optim, tensor_methods, unknown
+from gradsense.machine.library import (
+    autograd_api,
+    distributions,
+    factories,
+    grad_mode,
+    nn,
+    ops,
+    optim,
+    tensor_methods,
+    unknown,
+)
 from gradsense.machine.library.arguments import argument
 from gradsense.machine.ops.table import table
 from gradsense.machine.tri import NO, YES
@@ -79,6 +89,10 @@ def function(
     if last.endswith("_") and not last.startswith("_") and isinstance(target, Tensor):
         rest = arguments[1:] if arguments else []
         others = {k: v for k, v in keywords.items() if k != "input"}
+        if last[:-1] in ACTIVATIONS:
+            from gradsense.machine.library import in_place as writes
+
+            return writes.write(machine, target, last[:-1], rest, others, kind="activation")
         return tensor_methods.call(machine, target, last, rest, others, node)
     if last in DROPOUTS:
         return dropout(machine, arguments, keywords)
@@ -127,7 +141,7 @@ def apply_dropout(machine: Machine, tensor: Tensor, p: Value, training: bool | N
     if in_place:
         needs = machine.needs_grad(tensor)
         machine.check_in_place(tensor, needs)
-        machine.mark_write(tensor, sure=training is True)
+        machine.mark_write(tensor, "activation", sure=training is True)
         if needs is not NO and machine.grad_mode is not NO:
             machine.rebase(tensor, "dropout_", [machine.edge(tensor)], [], True, needs is YES)
         return tensor
@@ -147,7 +161,7 @@ def activation(machine: Machine, name: str, arguments: list[Value], keywords: di
     if in_place is True:
         from gradsense.machine.library import in_place as writes
 
-        return writes.write(machine, tensor, "hardtanh" if name == "relu6" else name)
+        return writes.write(machine, tensor, "hardtanh" if name == "relu6" else name, kind="activation")
     rest = {k: v for k, v in keywords.items() if k not in ("input", "inplace")}
     return ops.operate(machine, f"nn.functional.{name}", [tensor, *arguments[1:]], rest, shape=tensor.shape)
 
@@ -234,8 +248,24 @@ CHECKPOINT_OPTIONS = ("use_reentrant", "preserve_rng_state", "context_fn", "dete
 def checkpoint(
     machine: Machine, function: Value, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
 ) -> Value:
-    """A checkpointed call: as the call itself; what is saved inside is made again by the walk."""
-    return machine.call(function, arguments, keywords, node)
+    """A checkpointed call: what is saved inside is made again by the walk; its inputs are saved instead."""
+    from gradsense.machine.graph import Saved
+    from gradsense.machine.walking import reachable
+
+    before = machine.order
+    inputs = tensors_in(tuple(arguments))
+    versions = [Saved(t, t.storage.version, True) for t in inputs]
+    result = machine.call(function, arguments, keywords, node)
+    outputs = tensors_in(result)
+    for made in reachable(machine.graph_of(t) for t in outputs):
+        if made.order > before and made.accumulates is None:
+            made.private = made.private or bool(made.saved)
+            made.saved = []
+    for output in outputs:
+        top = machine.graph_of(output)
+        if top is not None and top.order > before:
+            top.saved = list(versions)
+    return result
 
 
 def _distributed(

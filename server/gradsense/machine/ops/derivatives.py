@@ -2,7 +2,8 @@
 
 A row from here may name more than torch saves, never less, for an op that has formulas of its own (the copying form of
 a view has that view's). An op that is written in terms of others has none: its row says that anything may be saved.
-Every row is marked ``sure=False``.
+Every row is marked ``sure=False``. The arguments have the names of torch's own schemas, which a Python function in
+front of an op (``nn.functional.embedding``) may call otherwise.
 """
 
 from __future__ import annotations

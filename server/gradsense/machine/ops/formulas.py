@@ -103,6 +103,15 @@ def _logical_lines(block: str) -> list[tuple[int, str, str]]:
     return found
 
 
+def _plain(value: str) -> str:
+    """A scalar without its quotes, or without the comment behind it."""
+    quoted = re.match(r'"((?:[^"\\]|\\.)*)"|\'((?:[^\']|\'\')*)\'', value)
+    if quoted is None:
+        return re.sub(r"\s+#.*", "", value)
+    double, single = quoted.groups()
+    return single.replace("''", "'") if double is None else double.replace('\\"', '"')
+
+
 def _parse_entry(block: str) -> Formulas | None:
     head, _, rest = block.partition("\n")
     try:
@@ -123,12 +132,13 @@ def _parse_entry(block: str) -> Formulas | None:
         keys = tuple(part.strip() for part in key.split(","))
         if branch not in ("", "Default") or not set(keys) <= names:
             continue
-        if value.strip('"') == "non_differentiable":
+        text = _plain(value)
+        if text == "non_differentiable":
             formulas.refused.update(keys)
-        elif branch == "Default" and "not_implemented" in value:
+        elif branch == "Default" and "not_implemented" in text:
             return None  # so torch marks an op that is composite for plain tensors (chunk)
         else:
-            formulas.by_arguments[keys] = value.strip('"')
+            formulas.by_arguments[keys] = text
     return formulas
 
 

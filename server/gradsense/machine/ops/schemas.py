@@ -94,8 +94,8 @@ def parse_schema(text: str, module: str = "", method_only: bool = False, composi
         if part == "*":
             keyword_only = True
             continue
-        kind, _, named = part.rpartition(" ")
-        label, has_default, default = named.partition("=")
+        typed, has_default, default = part.partition("=")
+        kind, _, label = typed.rpartition(" ")
         arguments.append(Argument(label, kind, default if has_default else None, keyword_only))
     result = result.strip()
     if result.startswith("(") and result.endswith(")"):

@@ -1,0 +1,36 @@
+"""Telling a running total from other ways to keep a value."""
+
+from __future__ import annotations
+
+import ast
+
+from gradsense.machine.graph import Store
+
+_SUMS = (ast.Add, ast.Sub)
+
+
+def is_accumulation(store: Store) -> bool:
+    """Whether the store adds to what its target held: `total += loss`, `total = total + loss`, `d[k] = d[k] + loss`."""
+    node = store.place.node
+    if isinstance(node, ast.AugAssign):
+        return isinstance(node.op, (*_SUMS, ast.Mult))
+    value = store.value
+    if value is None or not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+        return False
+    target = ast.unparse(node)
+    return any(
+        isinstance(part, ast.BinOp) and isinstance(part.op, _SUMS) and target in _operands(part) for part in ast.walk(value)
+    )
+
+
+def _operands(node: ast.BinOp) -> set[str]:
+    """The operands of a sum, with their factors, as written."""
+    found: set[str] = set()
+    todo: list[ast.expr] = [node.left, node.right]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, ast.BinOp):
+            todo += [part.left, part.right]
+        else:
+            found.add(ast.unparse(part))
+    return found
