@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from gradsense.machine.events import Event
 from gradsense.machine.explore import Exploration, explore
 from gradsense.machine.modules import Workspace
 from gradsense.machine.state import Limits
@@ -145,14 +146,19 @@ def _run(
     report: Report, modules: Sequence[ParsedModule], project: Project, limits: Limits | None, first_path_only: bool
 ) -> None:
     called: set[ast.AST] = set()
-    events = []
+    events: list[Event] = []
+    whole = False
     for module in modules:
         found = explore(
             module, project.workspace, limits, already_called=called, first_path_only=first_path_only
         )
         called |= found.called
         events += found.events
+        whole = whole or found.walks_by_itself
         _take(report, module, found)
+    if whole and len(modules) > 1:
+        # The program shows all its callers: none need be assumed.
+        events = [e for e in events if not e.assumed]
     report.findings = list(findings_of(events))
 
 

@@ -287,6 +287,14 @@ def test_fix_of_a_fault_mends_it(run: Run) -> None:
     assert path.read_text() == CLEAN
 
 
+def test_fix_of_a_folder_goes_on_with_what_the_first_round_made(run: Run) -> None:
+    """Both fixes are of one line, so the second is made for the line that the first has left."""
+    Path("src").mkdir()
+    Path("src/train.py").write_text(FAULT.replace("y += 1", "y += 1  # gradsense: ignore[GS301]"))
+    assert run("check", "--fix", "--unsafe-fixes", "src").code == 0
+    assert Path("src/train.py").read_text() == CLEAN
+
+
 def test_fix_of_a_folder_and_of_notebooks(run: Run) -> None:
     Path("src").mkdir()
     Path("src/train.py").write_text(IDLE)

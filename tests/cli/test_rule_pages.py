@@ -20,7 +20,7 @@ def test_a_rule_is_found_by_code_and_by_name(capsys: pytest.CaptureFixture[str],
     assert main(["rule", name]) == 0
     out = capsys.readouterr().out
     assert out.startswith("# GS201 inplace-on-saved\n\n")
-    assert "## The same, mended\n\n```python\n" in out
+    assert "## Mended\n\n```python\n" in out
 
 
 def test_all_pages(capsys: pytest.CaptureFixture[str]) -> None:

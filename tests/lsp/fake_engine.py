@@ -48,7 +48,7 @@ class FakeEngine:
         if isinstance(request, Analyse):
             return self._analyse(request)
         if isinstance(request, Explain):
-            return Page(RuleView(request.code, "fake-rule", "A fake.", "Explained **at length**.", "https://e.org/R"))
+            return Page(RuleView(request.code, "fake-rule", "Explained **at length**.", "https://e.org/R"))
         if isinstance(request, FindFixes | FixAll):
             held = self._held.get(request.path)
             if held is None or held.revision != request.revision:
@@ -58,11 +58,8 @@ class FakeEngine:
                 return Edits(tuple(EditView(held.path, f.place, "GOOD") for f in findings if f.code == "GS201"))
             chosen = [f for f in findings if f.index in request.findings]
             bad = [f for f in chosen if f.code == "GS201"]
-            return Fixes(
-                tuple(fix for f in bad for fix in _fixes(held, f)),
-                tuple(_suppression(held, f) for f in chosen),
-                {"GS201": sum(f.code == "GS201" for f in findings)} if bad else {},
-            )
+            fixes = tuple(fix for f in bad for fix in _fixes(held, f))
+            return Fixes(fixes, tuple(_suppression(held, f) for f in chosen))
         return Done()
 
     def _analyse(self, request: Analyse) -> Reply:

@@ -27,7 +27,7 @@ async def test_fixes_come_best_first(kind: str) -> None:
         assert [action.title for action in actions] == [
             "Make it good",
             "Make it maybe",
-            "Fix all 2 GS201 in this file",
+            "Fix all GS201 in this file",
             "Ignore GS201 on this line",
         ]
         assert [action.is_preferred for action in actions] == [True, None, None, None]

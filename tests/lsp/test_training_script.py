@@ -17,34 +17,57 @@ import torch
 from torch import nn
 
 
-class Tagger(nn.Module):
+class Gate(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.cell = nn.GRUCell(4, 8)
+        self.inner = nn.Linear(4, 8)
         self.head = nn.Linear(8, 1)
 
-    def forward(self, x, hidden):
-        hidden = self.cell(x, hidden)
-        gate = torch.sigmoid(hidden)
+    def forward(self, x):
+        gate = torch.sigmoid(self.inner(x))
         note = "😀 épatant"; gate += 1.0  # a gate that never closes
-        return self.head(gate), hidden
+        return self.head(gate)
 
 
-torch.manual_seed(0)
-model = Tagger()
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-criterion = nn.MSELoss()
-hidden = torch.zeros(2, 8)
-total = 0.0
-for step in range(4):
-    x, y = torch.randn(2, 4), torch.randn(2, 1)
-    output, hidden = model(x, hidden)
-    loss = criterion(output, y)
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-    total += loss
-print(f"{float(total):.4f}")
+def pretrain():
+    model = Gate()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(3):
+        loss = model(torch.randn(2, 4)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def train_on_sequence():
+    cell, head = nn.GRUCell(4, 8), nn.Linear(8, 1)
+    optimizer = torch.optim.SGD([*cell.parameters(), *head.parameters()], lr=0.1)
+    hidden = torch.zeros(2, 8)
+    for step in range(4):
+        hidden = cell(torch.randn(2, 4), hidden)
+        loss = head(hidden).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def finetune():
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    total = 0.0
+    for step in range(4):
+        loss = model(torch.randn(2, 4)).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss
+    print(f"{float(total):.4f}")
+
+
+if __name__ == "__main__":
+    pretrain()
+    train_on_sequence()
+    finetune()
 """
 
 FAULTS = {"GS102", "GS201", "GS301"}
@@ -87,7 +110,7 @@ async def check_hover(editor: Editor, uri: str, fault: types.Diagnostic) -> None
     assert isinstance(hover.contents, types.MarkupContent)
     text = hover.contents.value
     assert "modified by an inplace operation" in text
-    assert "torch.sigmoid(hidden)" in text, "the line that saved"
+    assert "torch.sigmoid(self.inner(x))" in text, "the line that saved"
     assert "loss.backward()" in text, "the line that walks"
 
 

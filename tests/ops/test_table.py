@@ -77,6 +77,7 @@ def test_unknown_op_has_no_row() -> None:
         (("max", X, 1), {"input": X, "dim": 1}),
         (("view", X, 2, 3), {"input": X, "size": (2, 3)}),
         (("view", X, [2, 3]), {"input": X, "size": [2, 3]}),
+        (("view", X, "int32"), {"input": X, "dtype": "int32"}),
         (("permute", X, 1, 0), {"input": X, "dims": (1, 0)}),
         (("where", Z, X, Y), {"condition": Z, "input": X, "other": Y}),
         (("Tensor.where", X, Z, Y), {"input": X, "condition": Z, "other": Y}),

@@ -262,6 +262,13 @@ def test_one_broken_cell_leaves_the_others() -> None:
     assert [parsed.source.cell_at(problem.line) for problem in parsed.problems] == [(1, 1), (4, 1), (5, 1)]
 
 
+def test_an_indented_cell_is_no_mistake() -> None:
+    parsed = parse(Source.from_cells("a.ipynb", [(0, "  x = 1\n  if x:\n    y = x")]))
+    assert ast.unparse(parsed.tree) == "x = 1\nif x:\n    y = x"
+    assert parsed.problems == ()
+    assert not names_in_place(parsed)
+
+
 def test_many_problems_are_cut_short() -> None:
     found = messages("x = (\n" * 200)
     assert len(found) == 51

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from gradsense import filtering
-from gradsense.rules.base import Rule
 from gradsense.rules.registry import all_rules
 
 
@@ -36,13 +34,5 @@ class Page:
 def pages() -> dict[str, Page]:
     """All pages by code, in the order of the codes."""
     found = [Page(filtering.UNUSED_IGNORE, filtering.NAME, filtering.PAGE)]
-    found += [Page(rule.code, rule.name, _text(rule)) for rule in all_rules().values()]
+    found += [Page(rule.code, rule.name, rule.page) for rule in all_rules().values()]
     return {page.code: page for page in sorted(found, key=lambda page: page.code)}
-
-
-def _text(rule: Rule[Any]) -> str:
-    parts = [rule.page.strip()]
-    for heading, program in (("A program that shows it", rule.example), ("The same, mended", rule.mended)):
-        if program:
-            parts.append(f"## {heading}\n\n```python\n{program.strip()}\n```")
-    return "\n\n".join(parts)

@@ -36,7 +36,7 @@ class WorkerProcess:
     def __init__(self, engine: str) -> None:
         path = [entry for entry in sys.path if entry]
         self._process = subprocess.Popen(
-            [sys.executable, "-c", _PROGRAM.format(path=path, engine=engine)],
+            [sys.executable, *_flags(), "-c", _PROGRAM.format(path=path, engine=engine)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
@@ -151,6 +151,13 @@ class Backend:
             if not self._worker.alive:
                 self._worker = WorkerProcess(self._engine)
             return self._worker
+
+
+def _flags() -> list[str]:
+    """Those of our own interpreter that keep foreign code out."""
+    if sys.flags.isolated:
+        return ["-I"]
+    return ["-E"] * sys.flags.ignore_environment + ["-s"] * sys.flags.no_user_site
 
 
 def _opened(stream: IO[bytes] | None) -> IO[bytes]:

@@ -5,11 +5,13 @@ It keeps the last analysis of every open document, so that fixes are worked out 
 
 from __future__ import annotations
 
+import inspect
 import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
@@ -40,8 +42,8 @@ from gradsense.lsp.messages import (
     Stale,
 )
 from gradsense.lsp.views import Views
-from gradsense.rules.finding import Finding, Severity
-from gradsense.rules.registry import RULES
+from gradsense.rules.finding import Finding
+from gradsense.rules.registry import all_rules
 from gradsense.syntax import ParsedModule, Source, SourceError, parse
 
 SETTINGS_LIVE = 2.0
@@ -68,6 +70,7 @@ class AnalysisEngine:
     """Answers the server's requests, one after another."""
 
     def __init__(self) -> None:
+        all_rules()
         self._held: dict[str, Held] = {}
         self._projects: dict[str, Project] = {}
         self._settings: dict[str, tuple[float, Loaded]] = {}
@@ -84,9 +87,11 @@ class AnalysisEngine:
             return Page(_rule_view(request.code))
         if isinstance(request, Forget):
             self._held.pop(request.path, None)
+            self._forget(request.path)
         elif isinstance(request, FilesChanged):
             self._settings.clear()
-        self._projects.clear()
+            for path in request.paths:
+                self._forget(path)
         return Done()
 
     def _analyse(self, request: Analyse) -> Analysis:
@@ -109,9 +114,8 @@ class AnalysisEngine:
         )
 
     def _check(self, request: Analyse, source: Source, settings: Settings) -> tuple[list[Finding], tuple[str, ...]]:
-        project = self._project_of(request)
-        project.overlay(request.path, source.text)
-        report = check_source(source, project)
+        self._forget(request.path)
+        report = check_source(source, self._project_of(request))
         findings = filtering.apply(report, {source.path: source}, settings)
         own = [finding for finding in findings if finding.path == source.path]
         return own, tuple(f"line {note.line}: {note.message}" for note in report.notes)
@@ -123,9 +127,7 @@ class AnalysisEngine:
         chosen = [(index, held.findings[index]) for index in request.findings if index < len(held.findings)]
         fixes = [self._fix_view(held, index, fix) for index, finding in chosen for fix in finding.fixes]
         suppressions = [view for index, finding in chosen if (view := self._suppression(held, index, finding))]
-        codes = {finding.code for _, finding in chosen}
-        fixable = {code: sum(_is_mended_by_all(found, code) for found in held.findings) for code in sorted(codes)}
-        return Fixes(tuple(fixes), tuple(suppressions), fixable)
+        return Fixes(tuple(fixes), tuple(suppressions))
 
     def _fix_view(self, held: Held, index: int, fix: Fix) -> FixView:
         newline = held.source.newline
@@ -148,7 +150,7 @@ class AnalysisEngine:
             return [found for found in findings if request.code in (None, found.code)]
 
         mended = mend({request.path: Buffer.of_source(held.source)}, check, unsafe=False)
-        self._project_of(held.request).overlay(request.path, held.source.text)
+        self._forget(request.path)
         after = mended.files[request.path].source.text
         return Edits(tuple(held.views.edit(edit) for edit in edits_between(request.path, held.source.text, after)))
 
@@ -157,18 +159,26 @@ class AnalysisEngine:
         return held if held is not None and held.request.revision == revision else None
 
     def _project_of(self, request: Analyse) -> Project:
-        root = request.root or os.path.dirname(request.path)
-        if root not in self._projects:
-            project = self._projects[root] = Project.for_paths([root or request.path])
-            for held in self._held.values():
-                project.overlay(held.request.path, held.source.text)
-        return self._projects[root]
+        place = request.root or request.path
+        if place not in self._projects:
+            self._projects[place] = Project(Project.for_paths([place]).roots, self._read)
+        return self._projects[place]
+
+    def _forget(self, path: str) -> None:
+        for project in self._projects.values():
+            project.forget(path)
+
+    def _read(self, path: str) -> Source:
+        """What an import finds: the editor's text where the file is open, the file elsewhere."""
+        real = os.path.realpath(path)
+        held = next((held for name, held in self._held.items() if os.path.realpath(name) == real), None)
+        return Source.from_path(path) if held is None else held.source
 
     def _source_of(self, path: str) -> Source | None:
         if path in self._held:
             return self._held[path].source
         try:
-            return Source.from_path(path)
+            return self._read(path)
         except SourceError:
             return None
 
@@ -189,20 +199,15 @@ def _is_excluded(request: Analyse, settings: Settings) -> bool:
     return not relative.startswith("..") and GitIgnoreSpec.from_lines(settings.excluded).match_file(relative)
 
 
-def _is_mended_by_all(finding: Finding, code: str) -> bool:
-    return (
-        finding.code == code
-        and finding.severity is not Severity.HINT
-        and any(fix.applicability is Applicability.SAFE for fix in finding.fixes)
-    )
-
-
 def _rule_view(code: str) -> RuleView | None:
-    rule = RULES.get(code)
-    if rule is None:
-        return None
-    return RuleView(rule.code, rule.name, rule.summary, rule.explanation, _url_of(code))
+    if code == filtering.UNUSED_IGNORE:
+        return RuleView(code, filtering.NAME, filtering.PAGE.strip(), None)
+    rule = all_rules().get(code)
+    return None if rule is None else RuleView(code, rule.name, rule.page, _url_of(code))
 
 
+@cache
 def _url_of(code: str) -> str | None:
-    return None
+    """The file that holds the rule and its page."""
+    rule = all_rules().get(code)
+    return None if rule is None else Path(inspect.getfile(type(rule))).as_uri()

@@ -48,7 +48,7 @@ class Explanation:
         if self.fixes:
             yield "Fixes:\n\n" + "\n".join(f"- {fix.title}{_caution(fix)}" for fix in self.fixes)
         if self.rule is not None:
-            yield self.rule.explanation.strip()
+            yield self.rule.text.strip()
 
     def _plain_parts(self) -> Iterator[str]:
         finding = self.finding
@@ -62,7 +62,7 @@ class Explanation:
         if self.fixes:
             yield "Fixes:\n" + _indented("\n".join(f"{fix.title}{_caution(fix)}" for fix in self.fixes))
         if self.rule is not None:
-            yield self.rule.explanation.strip()
+            yield self.rule.text.strip()
         if finding.url:
             yield finding.url
 

@@ -71,12 +71,11 @@ class FixView:
 
 @dataclass(frozen=True, slots=True)
 class RuleView:
-    """A rule's page: its explanation is markdown."""
+    """A rule's page: its text is markdown."""
 
     code: str
     name: str
-    summary: str
-    explanation: str
+    text: str
     url: str | None
 
 
@@ -172,12 +171,10 @@ class Fixes:
 
     Args:
         suppressions: for each finding asked for, the fix that silences it on its line.
-        fixable: for each code among those findings, how many findings in the file have a safe fix.
     """
 
     fixes: tuple[FixView, ...]
     suppressions: tuple[FixView, ...]
-    fixable: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ class Scheduler:
         self._analyse = analyse
         self._edited: dict[str, None] = {}
         self._others: dict[str, None] = {}
+        self._paused = False
         self._wake = asyncio.Event()
 
     def edited(self, document: Document) -> None:
@@ -41,17 +42,17 @@ class Scheduler:
         if not document.failures:
             self._edited[document.uri] = None
         self._others.update((other.uri, None) for other in self._documents if other.uri not in self._edited)
-        self._wake.set()
+        self._start()
 
     def all_changed(self) -> None:
         """Asks for an analysis of every open document, such as after a change of settings."""
         self._edited.update((document.uri, None) for document in self._documents)
-        self._wake.set()
+        self._start()
 
     def forgotten(self) -> None:
         """Asks for a new analysis of every document whose analysis did not break down before, when typing pauses."""
         self._others.update((document.uri, None) for document in self._documents if not document.failures)
-        self._wake.set()
+        self._start()
 
     async def run(self) -> None:
         """Works for as long as the server runs."""
@@ -61,10 +62,11 @@ class Scheduler:
                 # The last one edited is the one that the person is looking at.
                 uri, _ = self._edited.popitem()
                 self._others.pop(uri, None)
-            elif self._others and await self._idle():
+            elif self._others and self._paused:
                 uri = next(iter(self._others))
                 del self._others[uri]
             elif self._others:
+                self._paused = await self._idle()
                 continue
             else:
                 await self._wake.wait()
@@ -72,6 +74,10 @@ class Scheduler:
             document = self._documents.get(uri)
             if document is not None:
                 await self._run_one(document)
+
+    def _start(self) -> None:
+        self._paused = False
+        self._wake.set()
 
     async def _idle(self) -> bool:
         """Waits for a pause; False if something was edited meanwhile."""

@@ -45,6 +45,7 @@ class GradSenseServer(LanguageServer):
         super().__init__("gradsense", __version__, protocol_cls=GradSenseProtocol)
         self.session = Session(backend)
         self.scheduler = Scheduler(self.session.documents, self._analyse)
+        self.session.when_lost = self.scheduler.forgotten
         self._tasks: set[asyncio.Task[None]] = set()
         for feature in _FEATURES:
             feature.register(self)

@@ -12,7 +12,7 @@ from gradsense.lsp.documents import Document, Documents, path_of
 from gradsense.lsp.messages import Failed, Reply, Request, RuleView, Stale
 from gradsense.lsp.settings import EditorSettings
 
-SETTLE_SECONDS = 3.0
+SETTLE_SECONDS = 10.0
 """How long a request that needs the findings of the newest text waits for them."""
 
 log = logging.getLogger(__name__)

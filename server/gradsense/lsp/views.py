@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 from gradsense.fixes.fix import Applicability, Fix
 from gradsense.lsp.messages import EditView, FindingView, FixView, Place, RelatedView
@@ -29,7 +30,8 @@ class Views:
         url_of: Callable[[str], str | None],
     ) -> None:
         self._encoding = encoding
-        self._source_of = source_of
+        # For the time of one analysis, files stay as they are.
+        self._source_of = cache(source_of)
         self._url_of = url_of
 
     def place(self, path: str, span: Span) -> Place:

@@ -64,12 +64,15 @@ class Books:
         self.order += 1
         return self.order
 
+    rerunning = False
+
     def report(self, event: Event) -> None:
         """Notes an event; ends the path where it surely raises.
 
         Raises:
             PathEnds: if the event raises and is sure.
         """
+        event.rerun = self.rerunning
         if event.raises:
             if self.assumed:
                 if not event.sure:
@@ -194,6 +197,7 @@ class Books:
                 kept.append(Saved(what, what.storage.version, sure_saved and sure))
             node = self.record_node(op, [self.edge(t) for t in inputs], kept, private, recorded is YES and sure)
             node.perhaps = perhaps
+            node.inputs = tuple(inputs)
             node.output = outputs[0]
             for output in outputs:
                 if output.needs is not NO:
@@ -262,6 +266,7 @@ class Books:
         result.leaf = False
         result.node = self.record_node(op, (self.edge(tensor),), [], False, result.needs is YES)
         result.node.output = result
+        result.node.inputs = (tensor,)
         return result
 
     def detached(self, tensor: Tensor, how: str = "detach") -> Tensor:
@@ -288,6 +293,8 @@ class Books:
             storage.silent.append(write)
         else:
             storage.writes.append(write)
+            if self.module is not None and kind != "max_norm":
+                storage.module_write = write
         return write
 
     def check_in_place(self, tensor: Tensor, needs: Tri) -> None:

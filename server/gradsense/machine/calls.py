@@ -99,6 +99,7 @@ class Calls(Iteration):
             return Unknown()
         inner = Frame(function.source, function.environment, function)
         inner.on_yield = on_yield
+        inner.started = self.tick()
         self._bind_parameters(inner, function, arguments, keywords)
         if function.owner is not None:
             inner.receiver = arguments[0] if arguments else None

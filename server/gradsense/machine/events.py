@@ -19,6 +19,8 @@ class Event:
         sure: whether every fact of its proof is known.
         raises: whether torch raises there.
         caught: an `except` of the program takes the error.
+        assumed: found in a call that we assume a caller to make.
+        rerun: happens only when a notebook's cell is run again.
         certain: set after all paths were run: it happens on every path that gets there.
         also: other lines of the story that the proof passed through.
     """
@@ -30,6 +32,7 @@ class Event:
     caught: bool = False
     certain: bool = True
     assumed: bool = False
+    rerun: bool = False
     also: list[tuple[Place, str]] = field(default_factory=list)
 
     @property
@@ -117,6 +120,18 @@ class SilentlyModified(Event):
     @property
     def culprit(self) -> Place:
         return self.write.place
+
+
+@dataclass(eq=False, kw_only=True)
+class InputOverwritten(Event):
+    """A name is read whose tensor a module with `inplace=True` has written since: nothing raises, the value is another."""
+
+    tensor: Tensor
+    write: Write
+
+    @property
+    def culprit(self) -> Place:
+        return self.write.module.made if self.write.module is not None else self.write.place
 
 
 @dataclass(eq=False, kw_only=True)

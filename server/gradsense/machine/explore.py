@@ -18,6 +18,8 @@ from gradsense.syntax.parse import ParsedModule
 LEARNING_ROUNDS = 3
 # Branches that one path may have flipped at once.
 MOST_FLIPS = 3
+# Cells of a notebook that are tried a second time.
+RERUN_CELLS = 12
 
 
 @dataclass
@@ -30,6 +32,7 @@ class Exploration:
         called: the functions that were entered.
         paths: how many paths were run.
         cut_short: whether a bound on work left something out.
+        walks_by_itself: whether the module level walks a graph: the file is a whole program.
         failures: statements that the machine itself could not run.
     """
 
@@ -38,6 +41,7 @@ class Exploration:
     called: set[ast.AST] = field(default_factory=set)
     paths: int = 0
     cut_short: bool = False
+    walks_by_itself: bool = False
     failures: list[str] = field(default_factory=list)
 
     def take(self, machines: list[Machine]) -> None:
@@ -76,6 +80,12 @@ def explore(
     paths = 1 if first_path_only else limits.paths
     machines = list(_paths(program, workspace, None, knowledge, limits, paths, deadline))
     result.take(machines)
+    result.walks_by_itself = bool(machines and machines[0].walks)
+    if machines and not first_path_only:
+        for cell in machines[0].walking_cells[:RERUN_CELLS]:
+            machine = Machine(program, workspace, {}, knowledge, limits, deadline)
+            machine.rerun_cell(cell)
+            result.events += [e for e in machine.events if e.rerun and e.raises]
     result.called |= set(already_called)
     base = machines[0] if machines and machines[0].reusable() else None
     for unit in units_of(program.tree):

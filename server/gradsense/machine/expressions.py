@@ -9,6 +9,7 @@ from typing import Any
 
 from gradsense.machine import library
 from gradsense.machine.calls import Calls
+from gradsense.machine.events import InputOverwritten
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Tensor
 from gradsense.machine.shapes import broadcast
@@ -138,10 +139,23 @@ class Expressions(Calls):
     def _name(self, node: ast.Name) -> Value:
         found, value = self.get_name(node.id)
         if found:
+            if type(value) is Tensor and value.storage.module_write is not None:
+                self._note_overwritten(node, value)
             return value
         if node.id in library.builtin.NAMES:
             return "__main__" if node.id == "__name__" else External(f"builtins.{node.id}")
         return Unknown(name=node.id)
+
+    def _note_overwritten(self, node: ast.Name, tensor: Tensor) -> None:
+        """A name bound before a module with `inplace=True` wrote its tensor is read again: it has another value now."""
+        write = tensor.storage.module_write
+        frame = self.frame
+        if write is None or node.id not in frame.variables or len(write.place.stack) < len(self.stack):
+            return
+        store = frame.stores.get(node.id)
+        bound = store.order if store is not None else frame.started
+        if bound < write.order and (store is not None or frame.function is not None):
+            self.report(InputOverwritten(place=self.here(node), tensor=tensor, write=write))
 
     def _attribute(self, node: ast.Attribute) -> Value:
         value = self.evaluate(node.value)

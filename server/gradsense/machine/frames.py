@@ -32,6 +32,7 @@ class Frame:
         "parent",
         "receiver",
         "source",
+        "started",
         "stores",
         "variables",
         "yielded",
@@ -48,6 +49,8 @@ class Frame:
         self.on_yield: Callable[[Value], Value] | None = None
         self.yielded: list[Value] | None = None
         self.receiver: Value = None
+        # When the call began: its parameters were bound then.
+        self.started = 0
         self.cls: ClassValue | None = None
         self.lookup: Callable[[str], tuple[bool, Value]] | None = None
 

@@ -42,9 +42,11 @@ class Write:
 class Storage:
     """What tensors and their views share. Its version is the number of its writes."""
 
-    __slots__ = ("silent", "writes")
+    __slots__ = ("module_write", "silent", "writes")
 
     def __init__(self) -> None:
+        # The last write by a module with `inplace=True`.
+        self.module_write: Write | None = None
         self.writes: list[Write] = []
         # Writes that torch does not count: `.data`, numpy aliases, fused optimizers.
         self.silent: list[Write] = []
@@ -124,6 +126,7 @@ class Node:
         private: whether it keeps something of its own (a mask, a clone), so that a second walk raises.
         perhaps: whether it keeps something in some calls and not in others, as things decide that we do not know.
         sure: whether all facts that made it are known.
+        inputs: the tensors that it was computed from.
         freed: the walk that freed what it saved.
         ancestry: a bit for every differentiable node from here to the leaves, so growth and reachability are one
             integer operation.
@@ -135,6 +138,7 @@ class Node:
         "epoch",
         "freed",
         "index",
+        "inputs",
         "module",
         "op",
         "order",
@@ -173,6 +177,7 @@ class Node:
         self.freed: Walk | None = None
         self.walked: Walk | None = None
         self.output: Tensor | None = None
+        self.inputs: tuple[Tensor, ...] = ()
         self.accumulates: Tensor | None = None
         self.module: Instance | None = None
         ancestry = 1 << index

@@ -30,14 +30,44 @@ class Machine(Statements):
     """Runs one path through a program."""
 
     ended_early = False
+    walking_cells: list[int]
     _snapshot: list[tuple[Frame, dict[str, Value]]] | None = None
 
     def run_program(self) -> None:
         """Runs the module level of the program."""
+        self.walking_cells = []
         self.loaded: dict[str, ProgramModule] = {
             os.path.realpath(self.program.source.path): ProgramModule("__main__", self.file_frame)
         }
-        self._guarded(lambda: self.run_block(self.program.tree.body))
+        cells = self.program.source.cells
+        if cells:
+            self._guarded(lambda: self._run_cells(None))
+        else:
+            self._guarded(lambda: self.run_block(self.program.tree.body))
+
+    def rerun_cell(self, index: int) -> None:
+        """Runs the cells up to one of them, and that one again."""
+        self.loaded = {os.path.realpath(self.program.source.path): ProgramModule("__main__", self.file_frame)}
+        self._guarded(lambda: self._run_cells(index))
+
+    def _run_cells(self, again: int | None) -> None:
+        """Runs a notebook's cells in order; each run of a cell is a pass of its own."""
+        statements = list(self.program.tree.body)
+        for position, cell in enumerate(self.program.source.cells):
+            end = cell.first_line + cell.line_count
+            inside = [s for s in statements if cell.first_line <= s.lineno < end]
+            for number in range(2 if position == again else 1):
+                self.rerunning = number > 0
+                if number:
+                    self.events = []
+                self.epoch = ((-1 - position, number),)
+                before = len(self.walks)
+                self.run_block(inside)
+                if len(self.walks) > before and again is None:
+                    self.walking_cells.append(position)
+            if position == again:
+                return
+        self.epoch = ()
 
     def _guarded(self, run: object) -> None:
         assert callable(run)

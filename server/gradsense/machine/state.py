@@ -138,6 +138,8 @@ class State(Walking):
         self.retained: list[tuple[Walk, Place]] = []
         # For every backward or grad call: whether the graph it walked was fully known at least once.
         self.sites: dict[tuple[object, ...], bool] = {}
+        # A cell of a notebook is being run for the second time.
+        self.rerunning = False
         # Calls that stand as statements, whose results are thrown away.
         self.statement_call: ast.AST | None = None
 

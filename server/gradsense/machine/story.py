@@ -31,7 +31,7 @@ def walked_twice(
         return None
     if meeting.op == UNSEEN_CALL and entry is not None and entry.order > first.order:
         return None
-    held = meeting.output
+    held = _held(books, meeting, entry)
     stores = list(held.stores) if held is not None else []
     now = books.epoch
     use: Place | None = None
@@ -123,6 +123,15 @@ def saved_modified(books: Walking, node: Node, saved: Saved, write: Write, walk:
     kept = list(saved.tensor.stores) + (list(node.output.stores) if node.output is not None else [])
     event.also = _lines(kept, [*also, saved.tensor.made])
     return event
+
+
+def _held(books: Walking, meeting: Node, entry: Node | None) -> Tensor | None:
+    """The tensor through which the new graph hangs on the old one: of several outputs, the one that was used."""
+    if entry is not None:
+        for tensor in entry.inputs:
+            if tensor.node is meeting:
+                return tensor
+    return meeting.output
 
 
 def _in_this_loop(epoch: Epoch, now: Epoch) -> bool:

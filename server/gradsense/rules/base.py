@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import ClassVar, Generic, TypeVar
 
-from gradsense.fixes.fix import Fix
+from gradsense.fixes.fix import Applicability, Fix
 from gradsense.machine.events import Event
 from gradsense.machine.place import Place
 from gradsense.rules.finding import Finding, Related, Severity
@@ -28,6 +30,12 @@ MODIFIED = (
 NO_GRAPH = "RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn"
 
 
+def _opening(event: Event, severity: Severity) -> str:
+    if event.rerun:
+        return "raises when this cell is run again"
+    return "raises" if severity is Severity.ERROR else "may raise"
+
+
 class Rule(Generic[E]):
     """One code. A subclass lives in a file of its own; the file's docstring is the rule's page.
 
@@ -35,7 +43,8 @@ class Rule(Generic[E]):
         code: its stable code.
         name: its readable name.
         listens_to: the kinds of event it speaks about.
-        example: a program with the fault; `mended` is the same without it. Tests run both on torch.
+        example: a program with the fault, the first block of code under the page's `## Fails`; `mended` is the same
+            without it, from under `## Mended`. Tests run both on torch.
         outcome: what torch does with the example: `raises`, `grows`, `silent` or `clean`.
     """
 
@@ -46,6 +55,11 @@ class Rule(Generic[E]):
     mended: ClassVar[str] = ""
     outcome: ClassVar[str] = "raises"
 
+    def __init_subclass__(cls) -> None:
+        page = _page_of(cls)
+        cls.example = cls.__dict__.get("example") or first_block(page, "Fails")
+        cls.mended = cls.__dict__.get("mended") or first_block(page, "Mended")
+
     def matches(self, event: E) -> bool:
         """Whether the event is this rule's; several rules may share a kind of event."""
         return True
@@ -55,6 +69,8 @@ class Rule(Generic[E]):
         if event.raises:
             if event.caught:
                 return Severity.INFORMATION
+            if event.rerun:
+                return Severity.WARNING if getattr(event, "manner", "") == "carried" else Severity.INFORMATION
             return Severity.ERROR if event.certain and not event.assumed else Severity.WARNING
         return Severity.WARNING
 
@@ -71,7 +87,7 @@ class Rule(Generic[E]):
         return None
 
     def fixes(self, event: E) -> Iterator[Fix]:
-        """The edits on offer, the best first."""
+        """The edits on offer, the best first. The first safe one becomes the preferred one."""
         return iter(())
 
     def finding(self, event: E) -> Finding | None:
@@ -82,7 +98,7 @@ class Rule(Generic[E]):
         severity = self.severity(event)
         message = self.message(event)
         if event.raises and not event.caught:
-            message = f"{'raises' if severity is Severity.ERROR else 'may raise'}: {message}"
+            message = f"{_opening(event, severity)}: {message}"
         return Finding(
             code=self.code,
             name=self.name,
@@ -93,7 +109,7 @@ class Rule(Generic[E]):
             related=self._related(event, spot),
             expected=self.expected(event),
             tags=("unnecessary",) if severity is Severity.HINT else (),
-            make_fixes=lambda: tuple(self.fixes(event)),
+            make_fixes=lambda: _offered(self.fixes(event)),
         )
 
     def _related(self, event: E, spot: Place) -> tuple[Related, ...]:
@@ -110,9 +126,32 @@ class Rule(Generic[E]):
     @property
     def page(self) -> str:
         """The rule's page: its file's docstring."""
-        return inspect.cleandoc(sys.modules[type(self).__module__].__doc__ or "")
+        return _page_of(type(self))
 
     @property
     def summary(self) -> str:
         """The first line of the page."""
         return self.page.partition("\n")[0]
+
+
+def first_block(page: str, heading: str) -> str:
+    """The first fenced block of Python under a heading of a page, empty where there is none."""
+    section = re.search(rf"^## {re.escape(heading)}$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    block = re.search(r"^```python\n(.*?)^```$", section.group(1), re.MULTILINE | re.DOTALL) if section else None
+    return block.group(1) if block else ""
+
+
+def _page_of(rule: type) -> str:
+    return inspect.cleandoc(sys.modules[rule.__module__].__doc__ or "")
+
+
+def _offered(fixes: Iterable[Fix]) -> tuple[Fix, ...]:
+    """Each edit once, with the first safe one preferred."""
+    by_edits: dict[object, Fix] = {}
+    for fix in fixes:
+        by_edits.setdefault(fix.edits, replace(fix, preferred=False))
+    offered = list(by_edits.values())
+    best = next((i for i, fix in enumerate(offered) if fix.applicability is Applicability.SAFE), None)
+    if best is not None:
+        offered[best] = replace(offered[best], preferred=True)
+    return tuple(offered)

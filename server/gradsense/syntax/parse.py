@@ -46,7 +46,7 @@ def parse(source: Source) -> ParsedModule:
         if isinstance(result, ast.Module):
             tree = result
         else:
-            tree = recover(draft, result, [cell.first_line - 1 for cell in source.cells[1:]])
+            tree = recover(draft, result, [cell.first_line - 1 for cell in source.cells])
         draft.restore_columns(tree)
         problems += draft.problems
     problems += limit_depth(tree, source.lines)

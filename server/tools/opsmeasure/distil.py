@@ -128,8 +128,6 @@ def _outputs(shapes: list[Shape]) -> int:
 def row_of(observations: list[Observation]) -> dict[str, Any]:
     """The row of observations that count as alike, encoded as ``ops.json`` has it."""
     row: dict[str, Any] = {}
-    if observations[0].signature:
-        row["s"] = observations[0].signature
     shapes = [seen.shape for seen in observations if seen.shape is not None]
     if shapes:
         row.update(_shape_fields(observations, shapes))

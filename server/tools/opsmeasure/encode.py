@@ -74,15 +74,18 @@ def table_of(gathered: Gathered) -> dict[str, Any]:
     ops: dict[str, Any] = {}
     for key in sorted(gathered.observed):
         observed = gathered.observed[key]
-        signatures, rows = [], []
+        signatures: list[str] = []
+        rows: list[dict[str, Any]] = []
         for index, params in enumerate(table_signatures(key)):
             group = [seen for seen in observed if seen.signature == index]
+            if not group:
+                continue  # another signature takes the same calls: hsplit(x, 2) and hsplit(x, [2, 4])
             kinds: dict[str, set[Any]] = {}
             for seen in group:
                 for name, kind in seen.kinds.items():
                     kinds.setdefault(name, set()).add(kind)
+            rows += [{**row, "s": len(signatures)} if signatures else row for row in rows_of(group)]
             signatures.append(encode_signature(refine(params, kinds)))
-            rows += rows_of(group) if group else []
         for row in rows:
             books = cuda_books(key, signatures[row.get("s", 0)])
             if books is not None:

@@ -15,7 +15,12 @@ _WEIGHTS = ("params[w_ih]", "params[w_hh]", "params[b_ih]", "params[b_hh]")
 _ROLES = {"input": ("input", "data"), "weight": _WEIGHTS}
 _LSTM: dict[str, tuple[str, ...]] = {"hx": ("hx[h]",), "cx": ("hx[c]",), **_ROLES}
 _RNN: dict[str, tuple[str, ...]] = {"hx": ("hx",), **_ROLES}
-_ATTENTION: dict[str, tuple[str, ...]] = {"query": ("query",), "key": ("key",), "value": ("value",), "attn_bias": ("attn_mask",)}
+_ATTENTION: dict[str, tuple[str, ...]] = {
+    "query": ("query",),
+    "key": ("key",),
+    "value": ("value",),
+    "attn_bias": ("attn_mask",),
+}
 _KERNELS: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, ...]]]] = {
     "lstm": (("_cudnn_rnn",), _LSTM),
     "gru": (("_cudnn_rnn",), _RNN),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.gradsense"
 _QUICK_FIX = types.CodeActionKind.QuickFix
+_HINT = "hint"
 
 
 @dataclass(frozen=True)
@@ -95,9 +96,11 @@ async def _quick_fixes(request: _Request, findings: Sequence[FindingView]) -> li
     if fixes is None or request.document.current_analysis is not analysis:
         return []
     actions = [*_single_fixes(request, findings, fixes.fixes)]
-    for code, count in fixes.fixable.items():
-        if count > 1:
-            actions.extend(await _fix_all(request, code, f"Fix all {count} {code} in this file", _QUICK_FIX))
+    mendable = {fix.finding for fix in fixes.fixes if fix.safe}
+    codes = {found.code for found in findings if found.index in mendable and found.severity != _HINT}
+    for code in sorted(codes):
+        if sum(found.code == code for found in analysis.findings) > 1:
+            actions.extend(await _fix_all(request, code, f"Fix all {code} in this file", _QUICK_FIX))
     actions.extend(_single_fixes(request, findings, fixes.suppressions))
     return actions
 

@@ -26,7 +26,6 @@ def register(server: GradSenseServer) -> None:
         session.change_folders(added=_folders(params), removed=())
         configuration.take(server, params.initialization_options)
         server.start(server.scheduler.run(), "the scheduler")
-        session.when_lost = server.scheduler.forgotten
         server.start(session.backend.watch(), "the watch on the analysis")
         if params.process_id is not None:
             server.start(_end_with_client(server, params.process_id), "the watch on the client")

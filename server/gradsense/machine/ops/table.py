@@ -206,14 +206,22 @@ def fit(
         if param is None:
             score -= 100
             continue
-        kind = kind_of(value)
-        if kind is Kind.OTHER or kind is param.kind or Kind.EITHER in (kind, param.kind):
+        kind = _list_kind(value, kind_of)
+        if kind is param.kind or Kind.EITHER in (kind, param.kind):
             score += 1
-        elif {kind, param.kind} != {Kind.TENSOR, Kind.TENSORS}:
+        elif kind is not Kind.OTHER and {kind, param.kind} != {Kind.TENSOR, Kind.TENSORS}:
             score -= 100
         if isinstance(param.default, bool) and type(value) is int:
             score -= 2  # std(x, 1) names a dimension, std(x, False) says unbiased
     return score - 10 * sum(param.required and param.name not in bound for param in params)
+
+
+def _list_kind(value: object, kind_of: Callable[[object], Kind]) -> Kind:
+    """The kind of an argument; sizes given as a list are numbers."""
+    kind = kind_of(value)
+    if kind is Kind.OTHER and isinstance(value, (list, tuple)) and all(kind_of(item) is Kind.NUMBER for item in value):
+        return Kind.NUMBER
+    return kind
 
 
 def bind_params(params: Sequence[Param], args: Sequence[object], kwargs: Mapping[str, object]) -> dict[str, object]:

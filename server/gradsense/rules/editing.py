@@ -1,0 +1,115 @@
+"""From a place of the story to the tree that an edit needs, and from edits to a fix."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar, cast
+from weakref import WeakKeyDictionary
+
+from gradsense.fixes.fix import Applicability, Edits, Fix
+from gradsense.fixes.tree import Block, FunctionNode, ancestors, block_of, statement_of
+from gradsense.machine.place import Place
+from gradsense.syntax.parse import parse
+from gradsense.syntax.source import Source
+
+N = TypeVar("N", bound=ast.AST)
+Loop = ast.For | ast.AsyncFor | ast.While
+_Position = tuple[type[ast.AST], int, int, int | None, int | None]
+
+
+@dataclass(eq=False)
+class Code:
+    """One file as edits need it.
+
+    Args:
+        source: its text.
+        tree: its tree, whose nodes an edit takes. Nodes of the story come from another tree of the same text; `twin`
+            finds them here.
+    """
+
+    source: Source
+    tree: ast.Module
+
+    @cached_property
+    def _nodes(self) -> dict[_Position, ast.AST]:
+        found: dict[_Position, ast.AST] = {}
+        for node in ast.walk(self.tree):
+            if hasattr(node, "lineno"):
+                found.setdefault(_position(node), node)
+        return found
+
+    def twin(self, node: N) -> N | None:
+        """The node of this tree that stands where `node` does, or None where there is none."""
+        if not hasattr(node, "lineno"):
+            return cast("N", self.tree) if isinstance(node, ast.Module) else None
+        return cast("N | None", self._nodes.get(_position(node)))
+
+    def expression(self, node: ast.AST | None) -> ast.expr | None:
+        """The twin of an expression; the expression of a statement that is nothing else."""
+        found = self.twin(node) if node is not None else None
+        if isinstance(found, ast.Expr):
+            return found.value
+        return found if isinstance(found, ast.expr) else None
+
+    def statement(self, node: ast.AST | None) -> ast.stmt | None:
+        """The innermost statement around the twin of a node."""
+        found = self.twin(node) if node is not None else None
+        return statement_of(self.tree, found) if found is not None else None
+
+    def ancestors(self, node: ast.AST) -> tuple[ast.AST, ...]:
+        """What is around a node of this tree, from the module down to its parent."""
+        return ancestors(self.tree, node)
+
+    def block(self, statement: ast.stmt) -> Block | None:
+        """The block that a statement of this tree is in."""
+        return block_of(self.tree, statement)
+
+    def function(self, node: ast.AST) -> FunctionNode | None:
+        """The function around a node of this tree."""
+        functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+        return next((f for f in reversed(self.ancestors(node)) if isinstance(f, functions)), None)
+
+    def loops(self, node: ast.AST) -> list[Loop]:
+        """The loops around a node of this tree within its function, the innermost first."""
+        found: list[Loop] = []
+        for around in reversed(self.ancestors(node)):
+            if isinstance(around, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+                break
+            if isinstance(around, ast.For | ast.AsyncFor | ast.While):
+                found.append(around)
+        return found
+
+    def text(self, node: ast.AST) -> str:
+        """The text of a node."""
+        return self.source.slice(self.source.span_of(node))
+
+
+def code_of(place: Place) -> Code:
+    """The file of a place, parsed once for all fixes in it."""
+    code = _CODE.get(place.source)
+    if code is None:
+        code = _CODE[place.source] = Code(place.source, parse(place.source).tree)
+    return code
+
+
+def safe(title: str, edits: Edits | None) -> Iterator[Fix]:
+    """A fix after which the program computes the same, apart from the fault; none where there are no edits."""
+    if edits:
+        yield Fix(title, Applicability.SAFE, edits)
+
+
+def unsafe(title: str, edits: Edits | None) -> Iterator[Fix]:
+    """A fix that may change results; none where there are no edits."""
+    if edits:
+        yield Fix(title, Applicability.UNSAFE, edits)
+
+
+def _position(node: ast.AST) -> _Position:
+    where = cast("ast.expr", node)
+    return (type(node), where.lineno, where.col_offset, where.end_lineno, where.end_col_offset)
+
+
+_CODE: WeakKeyDictionary[Source, Code] = WeakKeyDictionary()
