@@ -1,6 +1,6 @@
 """Renews the parts of README.md that are made from the program: a finding as it is shown, and the table of rules.
 
-usage: python server/tools/docs.py [--check]      (--check changes nothing, and exits with 1 where a part is out of date)
+usage: python server/tools/docs.py [--check]      (--check changes nothing, and exits with 1 where it would)
 """
 
 from __future__ import annotations

@@ -216,9 +216,10 @@ def test_settings_are_those_of_the_files_and_not_of_the_current_folder(run: Run)
 def test_a_bad_setting_is_said_once_and_the_run_goes_on(run: Run) -> None:
     Path("a.py").write_text(FAULT)
     Path("b.py").write_text(FAULT)
-    Path("pyproject.toml").write_text("[tool.gradsense]\nshow-hint = true\n")
+    Path("pyproject.toml").write_text("[tool.gradsense]\nshow-hint = true\nignore = ['GS9']\n")
     code, _, err = run("check", "a.py", "b.py")
     assert code == 1
+    assert err.count("pyproject.toml: there is no rule GS9\n") == 1
     assert err.count("unknown setting `show-hint` (did you mean `show-hints`?)") == 1
 
 
@@ -226,6 +227,7 @@ def test_a_bad_setting_is_said_once_and_the_run_goes_on(run: Run) -> None:
     ("arguments", "said"),
     [
         (["check", "--select", "E501", "a.py"], "`E501`"),
+        (["check", "--ignore", "GS2,GS9", "a.py"], "there is no rule GS9"),
         (["check", "--output-format", "xml", "a.py"], "invalid choice: 'xml'"),
         (["check", "--config", "gone.toml", "a.py"], "gone.toml"),
         (["check", "--config", "x", "--no-config", "a.py"], "not allowed with"),

@@ -7,8 +7,9 @@ An entry is a `## title`, a line or two that say why, and fenced blocks whose in
     ```python fault silent      runs, and the asserts at its end show what is wrong
     ```python clean             right, and close to the fault
 
-In a fault, `# <- GS102` ends each line on which a person might mend it. A program of several files is a row of blocks,
-each with `file=NAME`, its `main.py` last; a block `python shared file=NAME` belongs to all programs of the entry.
+In a fault, `# <- GS102` ends each line on which a person might mend it (`# <- GS102, GS301` where two rules may say so).
+A program of several files is a row of blocks, each with `file=NAME`, its `main.py` last; a block `python shared file=NAME`
+belongs to all programs of the entry.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from pathlib import Path
 
 HEADING = re.compile(r"## (?P<title>.+)")
 FENCE = re.compile(r"```python (?P<kind>fault raises|fault leaks|fault silent|clean|shared)(?: file=(?P<file>\S+))?")
-MARK = re.compile(r"# <- (?P<code>GS\d{3})\s*$")
+MARK = re.compile(r"# <- (?P<codes>GS\d{3}(?:, GS\d{3})*)\s*$")
 MAIN = "main.py"
 
 
 @dataclass(frozen=True)
 class Mark:
-    """A line on which a person might mend the fault."""
+    """A line on which a person might mend the fault, and a code that it may be found under."""
 
     file: str
     line: int
@@ -115,10 +116,11 @@ def _block(lines: Iterator[tuple[int, str]]) -> str:
 
 def _program(id: str, kind: str, files: dict[str, str], line: int) -> Program:
     marks = tuple(
-        Mark(file, number, mark["code"])
+        Mark(file, number, code)
         for file, text in files.items()
-        for number, code in enumerate(text.splitlines(), 1)
-        if (mark := MARK.search(code))
+        for number, line_text in enumerate(text.splitlines(), 1)
+        if (mark := MARK.search(line_text))
+        for code in mark["codes"].split(", ")
     )
     if (kind == "clean") == bool(marks):
         raise ValueError(f"{id} (line {line}): a fault marks the lines to mend, a clean program none")

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from enum import Enum
 
 from gradsense.check import check_source
-
 from gradsense.rules.finding import Finding, Severity
 from gradsense.syntax.source import Source
 from oracle import Outcome
 
-Signature = tuple[str, str | None, tuple[str, ...]]
+Signature = tuple[str, str, tuple[str, ...]]
 PATH = "main.py"
 # Each kind of error that autograd raises, by its text in torch 2.13.
 KINDS = {
@@ -30,7 +29,7 @@ KINDS = {
     "flag of non-leaf": r"only change requires_grad flags of leaf variables",
     "overlap": r"more than one element of the written-to tensor refers to a single memory location",
     "inference": r"[Ii]nference tensor",
-    "hook": r"cannot register a hook on a tensor|can't retain_grad on Tensor",
+    "hook": r"cannot register a hook on a tensor|can't retain_grad on Tensor",  # the second also of backward(inputs=…)
     "numpy": r"Can't call numpy\(\) on Tensor that requires grad",
     "deepcopy": r"support the deepcopy protocol",
     "optimizer": r"can't optimize a non-leaf Tensor",
@@ -85,6 +84,7 @@ class Comparison:
         grows: torch's graph grew, None where that is not known.
         said_growth: growth was predicted.
         codes: the codes of those claims.
+        message: the text of torch's exception, empty where it ran to its end.
     """
 
     verdict: Verdict
@@ -93,11 +93,12 @@ class Comparison:
     grows: bool | None
     said_growth: bool
     codes: tuple[str, ...] = ()
+    message: str = ""
 
     @property
     def signature(self) -> Signature:
         """What a smaller program must have in common with this one to show the same disagreement."""
-        return (self.verdict.value, self.kind, self.codes[:1])
+        return (self.verdict.value, self.message[:60], self.codes[:1])
 
 
 def kind_of(message: str) -> str | None:
@@ -136,7 +137,8 @@ def compare(outcome: Outcome, claims: list[Claim]) -> Comparison:
     else:
         verdict = Verdict.FALSE_ALARM if raising else Verdict.AGREE
     said_growth = any(claim.code in GROWTH_CODES and claim.kind is None for claim in claims)
-    return Comparison(verdict, kind, said, growth, said_growth, tuple(sorted({claim.code for claim in raising})))
+    codes = tuple(sorted({claim.code for claim in raising}))
+    return Comparison(verdict, kind, said, growth, said_growth, codes, outcome.message)
 
 
 def _judge_raise(kind: str, line: int | None, raising: list[Claim]) -> Verdict:

@@ -185,9 +185,37 @@ def generator_function(b: Builder) -> None:
     b.scope.taken.add("batches")
 
 
+def keeper(b: Builder) -> None:
+    """A function with a mutable default, a function attribute, a class attribute, or a context manager."""
+    kind = b.choice(["default", "attribute", "context", "class"])
+    keep = "x" if b.risky(0.7) else b.choice(["x.detach()", "x.detach().clone()"])
+    b.used(f"keeper:{kind}")
+    if kind == "default":
+        b.emit(f"def remember(x, past=[]):\n    past.append({keep})\n    return past[0] + x")
+    elif kind == "attribute":
+        b.emit(f"def remember(x):\n    x = x + remember.last\n    remember.last = {keep}\n    return x")
+        b.emit("\nremember.last = torch.zeros(3, 4)")
+    elif kind == "class":
+        with b.block("class Store:"):
+            b.emit("last = torch.zeros(3, 4)\n@classmethod")
+            with b.block("def swap(cls, x):"):
+                b.emit(f"cls.last = {keep} * 0.5 + cls.last\nreturn cls.last")
+        b.scope.add_call("M", "Store.swap({M})", 5)
+        return
+    else:
+        b.imports.add("import contextlib")
+        mode = b.choice(["torch.no_grad()", "torch.enable_grad()"])
+        b.emit("@contextlib.contextmanager")
+        with b.block("def managed():"):
+            b.emit(f"with {mode}:\n    yield")
+        with b.block("def remember(x):"):
+            b.emit("with managed():\n    y = x * 2\nreturn y + x")
+    b.scope.add_call("M", "remember({M})", 5)
+
+
 DEFINITIONS = [(3, helper), (3, unary_helper), (2, loss_helper), (2.5, scorer), (1, autograd_function), (1, data_class)]
-DEFINITIONS += [(1, generator_function)]
-ONCE = {loss_helper, scorer, data_class, generator_function, autograd_function}
+DEFINITIONS += [(1, generator_function), (1.2, keeper)]
+ONCE = {keeper, loss_helper, scorer, data_class, generator_function, autograd_function}
 
 
 def definitions(b: Builder, count: int) -> None:

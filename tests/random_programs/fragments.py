@@ -15,6 +15,7 @@ from .control import (
     switch_grad,
     without_grad,
 )
+from .unusual import UNUSUAL
 
 
 def new_leaf(b: Builder) -> None:
@@ -124,6 +125,7 @@ def misuse(b: Builder) -> None:
 
 
 GENERAL: list[tuple[float, Fragment]] = [
+    *UNUSUAL,
     (10, assign),
     (5, write),
     (1.5, write_through_view),

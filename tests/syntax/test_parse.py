@@ -210,14 +210,19 @@ def test_any_order_of_statements(lines: list[tuple[int, str]]) -> None:
 # -- speed --
 
 
-def cost(work: Callable[[], object]) -> float:
-    """The lesser processor time of two runs, in seconds."""
-    times = []
-    for _ in range(2):
-        start = time.process_time()
-        work()
-        times.append(time.process_time() - start)
-    return min(times)
+def seconds(work: Callable[[], object]) -> float:
+    """Processor time of one run."""
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+def costs_at_most(factor: float, work: Callable[[], object], measure: Callable[[], object]) -> bool:
+    """True if `work` takes at most `factor` times as long as `measure`, in the best of some tries.
+
+    Both run in turn, since other processes slow this one now and then.
+    """
+    return any(seconds(work) <= factor * seconds(measure) + 0.02 for _ in range(6))
 
 
 @pytest.fixture(scope="module")
@@ -231,25 +236,20 @@ def long_program() -> list[str]:
     return text.split("\n")
 
 
-@pytest.fixture(scope="module")
-def plain_cost(long_program: list[str]) -> float:
-    """What Python alone needs for it."""
-    return cost(lambda: ast.parse("\n".join(long_program)))
-
-
 @pytest.mark.parametrize("wrong", ["x = foo(", "        if x", '"""', "   y = 2", "def f(a,", "x = 'abc"])
 @pytest.mark.parametrize("share", [0.2, 0.9])
 def test_one_mistake_in_5000_lines_takes_little_more_than_parsing(
-    wrong: str, share: float, long_program: list[str], plain_cost: float
+    wrong: str, share: float, long_program: list[str]
 ) -> None:
     place = int(len(long_program) * share)
+    good = "\n".join(long_program)
     text = "\n".join([*long_program[:place], wrong, *long_program[place:]])
-    assert cost(lambda: parse(Source.from_text("a.py", text))) < 12 * plain_cost
+    assert costs_at_most(8, lambda: parse(Source.from_text("a.py", text)), lambda: ast.parse(good))
 
 
-def test_a_good_program_takes_hardly_more_than_parsing(long_program: list[str], plain_cost: float) -> None:
+def test_a_good_program_takes_hardly_more_than_parsing(long_program: list[str]) -> None:
     text = "\n".join(long_program)
-    assert cost(lambda: parse(Source.from_text("a.py", text))) < 2 * plain_cost
+    assert costs_at_most(1.6, lambda: parse(Source.from_text("a.py", text)), lambda: ast.parse(text))
 
 
 HOSTILE = {
@@ -275,8 +275,9 @@ HOSTILE = {
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_time_grows_no_faster_than_the_text(text: str) -> None:
     small, large = text * 250, text * 2_000
-    before = cost(lambda: parse(Source.from_text("a.py", small)))
-    assert cost(lambda: parse(Source.from_text("a.py", large))) < 24 * before + 0.1
+    assert costs_at_most(
+        24, lambda: parse(Source.from_text("a.py", large)), lambda: parse(Source.from_text("a.py", small))
+    )
 
 
 def test_real_files_elsewhere_are_read(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from gradsense.check import Project, Report, check_program, check_source
 from gradsense.cli.files import File, Files
 from gradsense.cli.mending import Mended, mend
-from gradsense.cli.result import Change, Message, Result
+from gradsense.cli.result import Change, Message, Result, unique
 from gradsense.config import Settings
 from gradsense.filtering import UNUSED_IGNORE, apply
 from gradsense.fixes.fix import Fix
@@ -87,8 +87,8 @@ class _Check:
             if path not in self.sources:
                 with contextlib.suppress(SourceError):
                     self.sources[path] = Source.from_path(path)
-        found = {finding.sort_key: finding for report in reports for finding in report.findings}
-        reported = apply(Report(list(found.values())), self.sources, self.job.settings)
+        found = unique(finding for report in reports for finding in report.findings)
+        reported = apply(Report(found), self.sources, self.job.settings)
         # Of a file that was only imported not everything was looked at, so its comments may be of use after all.
         return [finding for finding in reported if finding.code != UNUSED_IGNORE or finding.path in files]
 
@@ -136,7 +136,7 @@ def _changes(before: Files, mended: Mended) -> list[Change]:
     changes = []
     for path, file in mended.files.items():
         if file.data != before[path].data:
-            done = tuple(str(mend) for mend in mended.mends if mend.finding.path == path)
+            done = tuple(str(mend) for mend in mended.mends if any(edit.path == path for edit in mend.fix.edits))
             changes.append(Change(before[path], file, done))
     return changes
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from gradsense import filtering
+from gradsense.config import EVERYTHING
 from gradsense.rules.registry import all_rules
 
 
@@ -31,8 +34,15 @@ class Page:
         return f"# {self.code} {self.name}\n\n{self.text}\n"
 
 
+@cache
 def pages() -> dict[str, Page]:
     """All pages by code, in the order of the codes."""
     found = [Page(filtering.UNUSED_IGNORE, filtering.NAME, filtering.PAGE)]
     found += [Page(rule.code, rule.name, rule.page) for rule in all_rules().values()]
     return {page.code: page for page in sorted(found, key=lambda page: page.code)}
+
+
+def unknown(selectors: Iterable[str]) -> list[str]:
+    """Those of some codes, and beginnings of codes, that no rule has."""
+    codes = [*pages(), EVERYTHING]
+    return [selector for selector in selectors if not any(code.startswith(selector) for code in codes)]

@@ -7,9 +7,11 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from gradsense.cli.commands.check import STDIN
 from gradsense.cli.jobs import Job
+from gradsense.cli.pages import unknown
 from gradsense.cli.pool import WORTH_A_PROCESS
 from gradsense.cli.report import tell
 from gradsense.config import Loaded, Settings, load_file, load_settings
@@ -31,11 +33,11 @@ def plan(arguments: argparse.Namespace, processes: int) -> list[Job]:
         return [Job((name,), settings.at(os.path.dirname(name) or "."), data=data, fix=_fixes(arguments))]
     taken: set[str] = set()
     jobs: list[Job] = []
-    singles: dict[int, tuple[Settings, list[str]]] = {}
+    singles: dict[Path | None, tuple[Settings, list[str]]] = {}
     for path in sorted(arguments.paths, key=lambda path: not os.path.isdir(path)):
         if not os.path.isdir(path):
             held = settings.at(os.path.dirname(path) or ".")
-            singles.setdefault(id(held), (held, []))[1].extend(_new([path], taken))
+            singles.setdefault(held.root, (held, []))[1].extend(_new([path], taken))
             continue
         from gradsense.cli.discovery import find_files
 
@@ -56,7 +58,6 @@ class _SettingsFor:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self._arguments = arguments
         self._known: dict[str, Settings] = {}
-        self._by_file: dict[object, Settings] = {}
         self._told: set[str] = set()
 
     def at(self, folder: str) -> Settings:
@@ -64,7 +65,7 @@ class _SettingsFor:
         if folder not in self._known:
             loaded = self._load(folder)
             self._tell(loaded)
-            self._known[folder] = self._by_file.setdefault(loaded.path, self._with_options(loaded.settings))
+            self._known[folder] = self._with_options(loaded.settings)
         return self._known[folder]
 
     def _load(self, folder: str) -> Loaded:
@@ -75,7 +76,10 @@ class _SettingsFor:
         return load_settings(folder)
 
     def _tell(self, loaded: Loaded) -> None:
-        for problem in map(str, loaded.problems):
+        problems = [str(problem) for problem in loaded.problems]
+        for codes in (loaded.settings.select, loaded.settings.ignore, *loaded.settings.per_file_ignores.values()):
+            problems += [f"{loaded.path}: there is no rule {code}" for code in unknown(codes)]
+        for problem in problems:
             if problem not in self._told:
                 self._told.add(problem)
                 tell(problem)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -76,14 +76,23 @@ class Result:
         self.checked += other.checked
 
     def settle(self) -> None:
-        """Orders the findings by place, and keeps one of those that several parts of the run found alike."""
-        unique = {(finding.sort_key, finding.severity, finding.message): finding for finding in self.findings}
-        self.findings = sorted(unique.values(), key=lambda finding: finding.sort_key)
+        """Orders the findings by place, and keeps one of those that several parts of the run found."""
+        self.findings = unique(self.findings)
 
     @property
     def has_faults(self) -> bool:
         """Whether there is an error or a warning, which is what an exit code of 1 says."""
         return any(finding.severity in (Severity.ERROR, Severity.WARNING) for finding in self.findings)
+
+
+def unique(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings in order of place, of each code at each place the most certain."""
+    best: dict[object, Finding] = {}
+    for finding in findings:
+        known = best.setdefault(finding.sort_key, finding)
+        if finding.severity.rank < known.severity.rank:
+            best[finding.sort_key] = finding
+    return sorted(best.values(), key=lambda finding: finding.sort_key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import ast
 
 from gradsense.machine import library
 from gradsense.machine.events import GradOfNonLeaf, GradOfNonLeafUsed, SavedRead
-from gradsense.machine.graph import Tensor
+from gradsense.machine.graph import Cut, Tensor, Write
 from gradsense.machine.place import Place
 from gradsense.machine.shapes import index_shape
 from gradsense.machine.state import State
@@ -36,6 +36,8 @@ from gradsense.machine.values import (
 TENSOR_FACTS = frozenset(
     "ndim device dtype is_cuda layout is_sparse itemsize nbytes name names is_quantized is_meta is_mps".split()
 )
+# A dictionary is followed up to so many items.
+MOST_ITEMS = 200
 CONTAINERS = ("Sequential", "ModuleList", "ParameterList")
 
 
@@ -151,6 +153,7 @@ class Access(State):
         if tensor.has_gradient and tensor.gradient is not None:
             if tensor.contributions:
                 self.use_gradient(tensor, "read")
+                self._mark_constant(tensor)
             return tensor.gradient
         if tensor.leaf and needs is NO:
             sure = not tensor.parameter and bool(tensor.cuts or tensor.stores)
@@ -158,6 +161,15 @@ class Access(State):
             return None
         # Nothing was walked into it on this path; another path or a caller may have.
         return Unknown(name="grad")
+
+    def _mark_constant(self, tensor: Tensor) -> None:
+        """What a walk without `create_graph` put into `.grad` is a constant for whatever is computed from it."""
+        gradient, walk = tensor.gradient, tensor.contributions[-1].walk
+        if gradient is None or gradient.cuts or walk.create_graph or gradient.needs is not NO:
+            return
+        cut = Cut("grad", walk.place)
+        gradient.cuts = (cut,)
+        self.grad_walks[id(cut)] = walk
 
     def _non_leaf_made(self, tensor: Tensor) -> Place:
         node = tensor.node
@@ -448,13 +460,14 @@ class Access(State):
         key = self.dict_key(index)
         if key in value.items:
             return value.items[key]
-        if UNKNOWN_KEY in value.items:
-            return value.items[UNKNOWN_KEY]
+        unknown = [k for k in value.items if k is UNKNOWN_KEY or isinstance(k, Unknown)]
+        if unknown:
+            return value.items[unknown[-1]]
         if value.default is not None:
             made = self.call(value.default, [], {}, None)
             value.items[key] = made
             return made
-        if key is UNKNOWN_KEY and value.items:
+        if (key is UNKNOWN_KEY or isinstance(key, Unknown)) and value.items:
             return list(value.items.values())[-1]
         return Unknown()
 
@@ -498,7 +511,8 @@ class Access(State):
             return key
         if isinstance(key, Tensor | Instance | ClassValue | External | Function):
             return key.name if isinstance(key, External) else key
-        return UNKNOWN_KEY
+        # An unknown key is itself: another unknown may be another key.
+        return key if isinstance(key, Unknown) else UNKNOWN_KEY
 
     def set_item(self, value: Value, index: Value, new: Value, value_node: ast.expr | None = None) -> None:
         """`value[index] = new`."""
@@ -508,7 +522,11 @@ class Access(State):
             self._set_list_item(value, index, new)
             self.note_items(value, [new], value_node)
         elif isinstance(value, DictValue):
-            value.items[self.dict_key(index)] = new
+            key = self.dict_key(index)
+            value.items.pop(key, None)
+            value.items[key] = new
+            while len(value.items) > MOST_ITEMS:
+                del value.items[next(iter(value.items))]
             self.note_items(value, [new], value_node)
         elif isinstance(value, Instance):
             children = value.children
@@ -520,7 +538,15 @@ class Access(State):
             elif value.cls is not None and value.cls.has("__setitem__"):
                 self.call(value.cls.find("__setitem__"), [value, index, new], {}, None)
         elif isinstance(value, Unknown):
+            if value.alias is not None:
+                self.mark_alias_write(value.alias)
             self.escape(new)
+
+    def mark_alias_write(self, tensor: Tensor) -> None:
+        """A write through a numpy array that shares the tensor's memory: torch does not count it."""
+        tensor.storage.silent.append(
+            Write(self.here(), self.tick(), "data", "numpy", self.module, self.epoch, True)
+        )
 
     def _set_tensor_item(self, tensor: Tensor, index: Value, new: Value) -> None:
         """A slice is a view and a copy into it; anything else is `index_put_`."""

@@ -185,7 +185,10 @@ class Books:
             output = self.tensor(output_shape, dtype if can else "int64")
             output.needs = recorded if can else NO
             outputs.append(output)
-        cuts = merge_cuts(t.cuts for t in inputs)
+        cuts = merge_cuts(t.cuts for t in inputs if t.promoted is None)
+        if self.grad_mode is NO:
+            # An update by hand is made of gradients on purpose.
+            cuts = tuple(c for c in cuts if c.how != "grad")
         if recorded is not NO:
             kept: list[Saved] = []
             for what, sure_saved in saved:
@@ -204,7 +207,8 @@ class Books:
                     output.node = node
                     output.leaf = False
         if needs is not NO and (recorded is NO or not all(differentiable)):
-            lost = (*cuts, Cut("no_grad" if recorded is NO else op, self.here()))[-MAX_CUTS:]
+            ended = tuple(t for t in inputs if t.needs is not NO)
+            lost = (*cuts, Cut("no_grad" if recorded is NO else op, self.here(), ended))[-MAX_CUTS:]
             for output in outputs:
                 output.cuts = lost if output.needs is NO else cuts
         elif cuts:
@@ -213,8 +217,10 @@ class Books:
         if recorded is not YES and any(t.origin == "unknown" for t in inputs):
             for output in outputs:
                 output.origin = "unknown"
+        source = next((t.gradient_from or t.gradient_of for t in inputs if t.gradient_from or t.gradient_of), None)
         for output in outputs:
             output.device = inputs[0].device if inputs else None
+            output.gradient_from = source
         return outputs
 
     def constant(self, op: str, inputs: Iterable[Tensor], shape: Shape | None = None, dtype: str | None = "int64") -> Tensor:
@@ -223,7 +229,8 @@ class Books:
         result = self.tensor(shape, dtype)
         cuts = merge_cuts(t.cuts for t in inputs)
         if any(self.needs_grad(t) is not NO for t in inputs):
-            cuts = (*cuts, Cut(op, self.here()))[-MAX_CUTS:]
+            ended = tuple(t for t in inputs if t.needs is not NO)
+            cuts = (*cuts, Cut(op, self.here(), ended))[-MAX_CUTS:]
         result.cuts = cuts
         if any(t.origin == "unknown" for t in inputs):
             result.origin = "unknown"
@@ -250,6 +257,7 @@ class Books:
         result.cuts = tensor.cuts
         result.origin = tensor.origin
         result.gradient_of = tensor.gradient_of
+        result.gradient_from = tensor.gradient_from
         result.device = tensor.device
         base = tensor.base if tensor.base is not None else tensor
         result.base = base
@@ -260,7 +268,7 @@ class Books:
             return result
         if self.grad_mode is NO:
             result.view_kind = "no_grad"
-            result.cuts = (*tensor.cuts, Cut("no_grad", self.here()))[-MAX_CUTS:]
+            result.cuts = (*tensor.cuts, Cut("no_grad", self.here(), (tensor,)))[-MAX_CUTS:]
             return result
         result.needs = needs if self.grad_mode is YES else MAYBE
         result.leaf = False
@@ -278,7 +286,7 @@ class Books:
         result.origin = "known" if tensor.origin == "known" else "unknown"
         result.device = tensor.device
         if self.needs_grad(tensor) is not NO:
-            result.cuts = (*tensor.cuts, Cut(how, self.here()))[-MAX_CUTS:]
+            result.cuts = (*tensor.cuts, Cut(how, self.here(), (tensor,)))[-MAX_CUTS:]
         result.through = how if how != "detach" or tensor.through is None else tensor.through
         result.gradient_of = tensor.gradient_of
         return result
@@ -288,7 +296,7 @@ class Books:
     def mark_write(self, tensor: Tensor, kind: str = "inplace", *, sure: bool = True) -> Write:
         """Bumps the storage's version, or notes a write that torch does not count."""
         storage = tensor.storage
-        write = Write(self.here(), self.tick(), kind, tensor.through, self.module, self.epoch, sure)
+        write = Write(self.here(), self.tick(), kind, tensor.through, self.module, self.epoch, sure, tensor)
         if kind in ("fused", "data") or tensor.through in ("data", "numpy"):
             storage.silent.append(write)
         else:
@@ -303,6 +311,8 @@ class Books:
         Raises:
             PathEnds: if it surely raises.
         """
+        if tensor.view_kind == "no_grad" and tensor.base is not None:
+            needs = any_of((needs, self.needs_grad(tensor.base)))
         if self.grad_mode is NO or needs is NO or tensor.origin == "unknown" or tensor.phantom:
             return
         sure = needs is YES and self.grad_mode is YES

@@ -79,7 +79,23 @@ class Calls(Iteration):
         if is_generator(function.node):
             self.called.add(function.node)
             return GeneratorValue(function, arguments, keywords, node)
+        cache = function.attributes.get("cache")
+        if isinstance(cache, DictValue):
+            return self._cached_call(cache, function, arguments, keywords, node)
         return self.enter_function(function, arguments, keywords, node)
+
+    def _cached_call(
+        self, cache: DictValue, function: Function, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+    ) -> Value:
+        """`functools.cache`: equal arguments give the value that was made before."""
+        key: Value = tuple(self.dict_key(a) for a in (*arguments, *keywords.values()))
+        if key not in cache.items:
+            made = self.enter_function(function, arguments, keywords, node)
+            cache.items[key] = made
+            definition = function.node
+            last = definition.body[-1] if isinstance(definition, ast.FunctionDef) else definition
+            cache.last_store = self.note_store(made, "item", function.name, last, None, cache)
+        return cache.items[key]
 
     def enter_function(
         self,

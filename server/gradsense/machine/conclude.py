@@ -71,8 +71,8 @@ def _constant_gradients(machine: Machine) -> None:
         if first is None or first.root is None:
             continue
         below = {n.accumulates for n in reachable([machine.edge(first.root)]) if n.accumulates is not None}
-        trained = walk.used_leaves
-        if machine.steps and not (below & trained):
+        trained = walk.used_leaves | walk.targets | {p for o in machine.optimizers for p in o.parameters}
+        if machine.optimizers and not below & trained:
             continue
         machine.events.append(ConstantGradient(place=walk.place, grad_call=cut.place, walk=walk))
 

@@ -292,8 +292,10 @@ class GraphGrows(Event):
         nodes_per_pass: how many nodes more each pass.
         walked: whether what is kept has been walked: then only nodes stay, else activations too.
         value: the newest tensor kept.
+        kept: all tensors that the last pass added to the slot.
         short: the loop is a short one, whose end lets go of what was kept.
         evaluation: the call that built the graph, where no walk ever takes it.
+        quiet: nothing is walked while the loop runs.
     """
 
     store: Store
@@ -303,8 +305,10 @@ class GraphGrows(Event):
     walked: bool
     retained: bool
     value: Tensor | None
+    kept: tuple[Tensor, ...] = ()
     short: bool = False
     evaluation: Place | None = None
+    quiet: bool = False
 
     @property
     def culprit(self) -> Place:

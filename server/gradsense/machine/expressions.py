@@ -496,6 +496,9 @@ class Expressions(Calls):
                 owner.attributes[name] = function
                 return owner
             return value
+        if name in ("cache", "lru_cache"):
+            function.attributes["cache"] = DictValue(made=self.here(node))
+            return value
         if name in INERT_DECORATORS:
             return value
         decorator = self.evaluate(node)

@@ -28,6 +28,7 @@ class Write:
         through: `detach`, `data` or `numpy` where the writer reached the storage that way, else None.
         module: the `nn` module whose own code wrote, if any.
         sure: whether the write surely happens on this path.
+        tensor: what was written to: the tensor itself, or a view or another alias of it.
     """
 
     place: Place
@@ -37,6 +38,7 @@ class Write:
     module: Instance | None
     epoch: Epoch
     sure: bool
+    tensor: Tensor | None = None
 
 
 class Storage:
@@ -68,10 +70,15 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where a value lost its graph: `detach`, `no_grad`, `argmax`, `item`, `torch.tensor`, …"""
+    """Where a value lost its graph: `detach`, `no_grad`, `argmax`, `item`, `torch.tensor`, …
+
+    Args:
+        lost: the tensors whose graph ends there.
+    """
 
     how: str
     place: Place
+    lost: tuple[Tensor, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -84,6 +91,7 @@ class Store:
         target: the syntax that receives the value.
         value: the syntax of the value stored, where there is one.
         container: the list, dict or object that holds it.
+        what: the value stored: a tensor, or what holds it.
     """
 
     place: Place
@@ -93,6 +101,7 @@ class Store:
     container: Value
     epoch: Epoch
     order: int
+    what: Value = None
 
 
 @dataclass(slots=True, eq=False)
@@ -113,6 +122,7 @@ class Walk:
     nodes: int = 0
     known: bool = True
     needed: bool = False
+    targets: set[Tensor] = field(default_factory=set)
     used_leaves: set[Tensor] = field(default_factory=set)
     loss_terms: list[Tensor] = field(default_factory=list)
 
@@ -230,10 +240,12 @@ class Tensor:
         "contiguous",
         "contributions",
         "cuts",
+        "detached_by",
         "device",
         "dtype",
         "expanded",
         "gradient",
+        "gradient_from",
         "gradient_of",
         "has_gradient",
         "leaf",
@@ -280,6 +292,8 @@ class Tensor:
         self.gradient: Tensor | None = None
         self.has_gradient = False
         self.gradient_of: Tensor | None = None
+        # The leaf whose gradient this was computed from.
+        self.gradient_from: Tensor | None = None
         self.cuts: tuple[Cut, ...] = ()
         self.parameter = False
         self.phantom = False
@@ -293,6 +307,8 @@ class Tensor:
         # Where `requires_grad_()` was called on a computed value.
         self.promoted: Place | None = None
         self.through: str | None = None
+        # `detach_()`: breaks every node that saved this very tensor as an input.
+        self.detached_by: Write | None = None
         self.origin = "known"
         self.terms: tuple[Tensor, ...] = ()
         self.wrapped_number = False

@@ -19,6 +19,7 @@ from gradsense.machine.place import Place
 from gradsense.machine.values import (
     SCALARS,
     BoundMethod,
+    ClassValue,
     DictValue,
     Distribution,
     External,
@@ -63,6 +64,7 @@ class Growth:
     short: bool
     stack: tuple[Place, ...]
     nodes_per_pass: int
+    started: int
 
 
 class Tracker:
@@ -72,6 +74,7 @@ class Tracker:
         self.machine = machine
         self.loop = loop
         self.first_node = machine.node_count
+        self.started = machine.order
         self.sizes: list[dict[SlotKey, Slot]] = []
         # In a forward, or in a loop that ends before it can grow, nothing is watched.
         self.active = machine.forward_depth == 0 and passes >= 3
@@ -116,6 +119,7 @@ class Tracker:
                     machine.short_loop,
                     machine.stack,
                     counts[2] - counts[1],
+                    self.started,
                 )
             )
 
@@ -178,8 +182,16 @@ def alive(machine: Statements) -> dict[SlotKey, Slot]:
                     )
             if value.children is not None:
                 todo.append((key, value.children, find_store, depth + 1))
+            if value.cls is not None:
+                todo.append((key, value.cls, find_store, depth + 1))
             for hook in value.forward_hooks:
                 todo.append((key, hook, find_store, depth + 1))
+        elif isinstance(value, ClassValue):
+            if id(value) not in seen:
+                seen.add(id(value))
+                for name, part in value.namespace.items():
+                    if isinstance(part, ListValue | DictValue | Tensor):
+                        todo.append((("attribute", id(value), name), part, lambda: None, depth + 1))
         elif isinstance(value, BoundMethod):
             todo.append((key, value.receiver, find_store, depth + 1))
         elif isinstance(value, Partial):
@@ -192,8 +204,14 @@ def alive(machine: Statements) -> dict[SlotKey, Slot]:
             environment = value.environment
             if environment not in frames and id(environment) not in seen:
                 seen.add(id(environment))
-                add_names(environment)
-            for part in value.defaults:
+                if key[0] == "container":
+                    # What functions in a container captured is kept by the container.
+                    for part in environment.variables.values():
+                        if not isinstance(part, SCALARS):
+                            todo.append((key, part, find_store, depth + 1))
+                else:
+                    add_names(environment)
+            for part in (*value.defaults, *value.attributes.values()):
                 todo.append((key, part, find_store, depth + 1))
     return slots
 
@@ -239,7 +257,7 @@ def conclude(machine: Statements) -> None:
         walked = any(n.walked is not None and n.accumulates is None for n in reach)
         if not walked and not any(n.sure for n in reach if n.accumulates is None):
             continue
-        if not walked and not any(n.accumulates is not None and n.accumulates.parameter for n in reach):
+        if not walked and not any(n.accumulates is not None and not n.accumulates.phantom for n in reach):
             continue
         survives = any(n.ancestry and left & n.ancestry == n.ancestry for n in growth.tops)
         newest = max(growth.tops, key=lambda n: n.order)
@@ -252,8 +270,10 @@ def conclude(machine: Statements) -> None:
             walked=walked,
             retained=any(n.walked is not None and n.freed is None and n.raises_when_walked_twice for n in reach),
             value=newest.output,
+            kept=tuple(n.output for n in growth.tops if n.output is not None and growth.new >> n.index & 1),
             short=not walked and (growth.short or machine.is_unit) and not survives,
             evaluation=_outside_forward(reach, growth.store) if not walked else None,
+            quiet=not any(growth.started < w.order < growth.order for w in machine.walks),
         )
         event.sure = any(n.sure for n in reach if n.accumulates is None)
         lines: list[tuple[Place, str]] = []

@@ -60,7 +60,9 @@ class Iteration(Access):
             if value.open and not value.items:
                 return [Unknown() for _ in range(PASSES)], False
             if value.homogeneous:
-                return [value.items[0] if value.items else Unknown(data=True)] * PASSES, False
+                first = value.items[0] if value.items else Unknown(data=True)
+                plain = isinstance(first, Unknown) and first.number
+                return [a_number() if plain else first for _ in range(PASSES)], False
             if len(value.items) <= LONGEST:
                 return list(value.items), not value.open
             return list(value.items[:PASSES]), False

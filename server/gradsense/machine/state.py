@@ -247,7 +247,7 @@ class State(Walking):
         self, value: Value, kind: str, name: str, target: ast.AST, value_node: ast.expr | None, container: Value
     ) -> Store:
         """Notes where a value was put, on the tensors in it as well."""
-        store = Store(self.here(target), kind, name, value_node, container, self.epoch, self.tick())
+        store = Store(self.here(target), kind, name, value_node, container, self.epoch, self.tick(), value)
         self._note(value, store, 0)
         return store
 

@@ -23,6 +23,7 @@ from gradsense.machine.state import (
 )
 from gradsense.machine.tri import NO, tri
 from gradsense.machine.values import (
+    BoundMethod,
     ClassValue,
     ContextValue,
     DictValue,
@@ -36,6 +37,7 @@ from gradsense.machine.values import (
     LibraryMethod,
     ListValue,
     Optimizer,
+    Partial,
     Unknown,
     Value,
     a_number,
@@ -556,7 +558,14 @@ class Statements(Expressions):
                 for part in node.body
                 if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
             ]
-        self.frame.variables[node.name] = cls
+        value: Value = cls
+        for decorator in reversed(node.decorator_list):
+            function = self.evaluate(decorator)
+            if isinstance(function, Function | BoundMethod | Partial):
+                self.node = decorator
+                changed = self.call(function, [value], {}, decorator)
+                value = value if changed is None or isinstance(changed, Unknown) else changed
+        self.frame.variables[node.name] = value
 
     # ------------------------------------------------------------------ imports
 

@@ -36,7 +36,7 @@ class Unknown:
         owner: the value it is an attribute of.
     """
 
-    __slots__ = ("arguments", "attributes", "data", "name", "number", "owner", "parameter", "phantom", "site", "sources")
+    __slots__ = ("alias", "arguments", "attributes", "data", "name", "number", "owner", "parameter", "phantom", "site", "sources")
 
     def __init__(
         self,
@@ -57,6 +57,8 @@ class Unknown:
         self.parameter = False
         self.arguments: tuple[Unknown, ...] = ()
         self.attributes: dict[str, Value] = {}
+        # The tensor whose memory this array shares.
+        self.alias: Tensor | None = None
         # The leaf that stands for the parameters of an unknown module.
         self.phantom: Tensor | None = None
 

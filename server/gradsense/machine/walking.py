@@ -15,7 +15,7 @@ from gradsense.machine.events import (
     SavedModified,
     SilentlyModified,
 )
-from gradsense.machine.graph import Contribution, Cut, Node, Tensor, Walk
+from gradsense.machine.graph import Contribution, Cut, Node, Tensor, Walk, Write
 from gradsense.machine.place import Place, common_frame
 from gradsense.machine.tri import NO, YES
 from gradsense.machine.values import Optimizer
@@ -57,6 +57,8 @@ class Walking(Books):
         self.reached: set[tuple[str, int]] = set()
         self.optimizers: list[Optimizer] = []
         self.steps: list[tuple[Optimizer, Place, int]] = []
+        # Updates of leaves by their own gradients, written out.
+        self.hand_steps = 0
         # Walks whose contributions were zeroed: (walk, loop pass differs) -> (unused, used, place of the zeroing).
         self.zeroed: dict[tuple[int, bool], tuple[Walk, list[int], Place, int]] = {}
         # Walked losses with a term that is a gradient without a graph, and the walk that made such a gradient.
@@ -92,6 +94,7 @@ class Walking(Books):
         if not walked_roots:
             return None
         walk = Walk(self.here(), self.tick(), kind, retain, create_graph, self.epoch, walked_roots[0])
+        walk.targets = set(inputs or ())
         self.walks.append(walk)
         edges = [self.edge(t) for t in walked_roots]
         reached = reachable(edges)
@@ -132,7 +135,7 @@ class Walking(Books):
             if root.cuts and not (root.cuts[-1].how == "no_grad" and root.cuts[-1].place.source is not self.source):
                 spot = root.cuts[-1].place
             self.report(
-                NoGraph(place=self.here(), sure=root.dtype is not None, tensor=root, cuts=root.cuts, walk_kind=kind, spot=spot)
+                NoGraph(place=self.here(), sure=True, tensor=root, cuts=root.cuts, walk_kind=kind, spot=spot)
             )
             return False
         count = root.number_of_elements
@@ -149,9 +152,17 @@ class Walking(Books):
                 leads.add(node)
         return [n for n in order if n in leads and (n not in targets or any(p in leads for p in n.parents))]
 
+    def mark_detached(self) -> Write:
+        """Notes a `detach_()` here."""
+        return Write(self.here(), self.tick(), "detach_", None, self.module, self.epoch, True)
+
     def _check_saved(self, node: Node, walk: Walk, surely: bool) -> None:
         for saved in node.saved:
             storage = saved.tensor.storage
+            by = saved.tensor.detached_by
+            if by is not None and by.order > node.order and saved.tensor is not node.output:
+                self.report(story.saved_modified(self, node, saved, by, walk, surely and saved.sure))
+                continue
             if storage.version > saved.version:
                 write = storage.writes[saved.version]
                 sure = surely and saved.sure and write.sure
@@ -214,7 +225,7 @@ class Walking(Books):
         return self.record_node("grad", parents, saved[:200], True, sure)
 
     def _gradients_as_constants(self, walk: Walk, roots: Sequence[Tensor], kind: str) -> None:
-        if kind != "backward":
+        if kind == "assumed":
             return
         for root in roots:
             for cut in root.cuts:

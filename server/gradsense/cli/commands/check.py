@@ -70,12 +70,15 @@ def run(arguments: argparse.Namespace) -> int:
     """Checks, shows, and gives the exit code."""
     from gradsense.cli import report
     from gradsense.cli.formats import write
+    from gradsense.cli.pages import unknown
     from gradsense.cli.planning import plan
     from gradsense.cli.pool import run_jobs
     from gradsense.cli.result import Result
     from gradsense.config import ConfigError
 
     _object(arguments)
+    for code in unknown(code for codes in (arguments.select or []) + (arguments.ignore or []) for code in codes):
+        arguments.parser.error(f"there is no rule {code}; `gradsense rules` lists them all")
     processes = arguments.jobs or os.cpu_count() or 1
     try:
         jobs = plan(arguments, processes)

@@ -33,6 +33,7 @@ from gradsense.machine.values import (
     External,
     GeneratorValue,
     GradFn,
+    GradMode,
     Instance,
     ListValue,
     Optimizer,
@@ -93,7 +94,9 @@ def call_method(
     if isinstance(receiver, GeneratorValue) and name in ("send", "__next__"):
         return builtin.call(machine, "next", [receiver], {}, node)
     if isinstance(receiver, ContextValue):
-        return a_number()
+        return receiver.value if name == "__enter__" else a_number()
+    if isinstance(receiver, GradMode):
+        return grad_mode.by_hand(machine, receiver, name)
     return unknown.call_unknown(machine, Unknown(name=name, owner=receiver), arguments, keywords, node)
 
 

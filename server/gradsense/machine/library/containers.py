@@ -90,7 +90,7 @@ def dict_method(
         if name == "values":
             listed = list(items.values())
         else:
-            keys = [a_number() if k is UNKNOWN_KEY else k for k in items]
+            keys = [a_number() if k is UNKNOWN_KEY or isinstance(k, Unknown) else k for k in items]
             listed = list(keys) if name == "keys" else list(zip(keys, items.values(), strict=True))
         made = ListValue(listed)
         made.open = value.open
@@ -98,7 +98,10 @@ def dict_method(
     if name == "get":
         if key in items:
             return items[key]
-        return items.get(UNKNOWN_KEY, Unknown() if value.open else fallback)
+        unknown = [k for k in items if k is UNKNOWN_KEY or isinstance(k, Unknown)]
+        if unknown:
+            return items[unknown[-1]]
+        return Unknown() if value.open or isinstance(key, Unknown) else fallback
     if name == "update":
         given = arguments[0] if arguments else None
         if isinstance(given, DictValue):

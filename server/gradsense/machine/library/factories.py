@@ -123,6 +123,11 @@ def _from_data(machine: Machine, name: str, first: Value, arguments: list[Value]
     if "dtype" in keywords:
         dtype = dtype_name(keywords["dtype"])
     made = machine.tensor(_data_shape(first), dtype)
+    if name in ("from_numpy", "as_tensor", "asarray") and isinstance(first, Unknown):
+        if first.alias is not None:
+            made.storage = first.alias.storage
+        else:
+            first.alias = made
     requires = keywords.get("requires_grad", False)
     made.needs = YES if requires is True else MAYBE if isinstance(requires, Unknown) else NO
     tensors = [p for p in parts if isinstance(p, Tensor)]
@@ -157,6 +162,6 @@ def _data_shape(value: Value) -> Shape | None:
         return None if inner is None else (len(parts), *inner)
     if isinstance(value, Tensor):
         return value.shape
-    if isinstance(value, int | float):
+    if isinstance(value, int | float) or (isinstance(value, Unknown) and value.number and value.name is None):
         return ()
     return None

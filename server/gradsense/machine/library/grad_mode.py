@@ -32,6 +32,18 @@ def make(machine: Machine, name: str, arguments: list[Value], node: ast.AST | No
     return GradMode(name == "enable_grad")
 
 
+def by_hand(machine: Machine, mode: GradMode, name: str) -> Value:
+    """`mode.__enter__()` and `mode.__exit__(…)`, called as methods."""
+    if name == "__enter__":
+        if mode.previous is None:
+            mode.previous = (machine.grad_mode, machine.inference, machine.autocast)
+        machine.grad_mode = tri(mode.enabled)
+        machine.inference = machine.inference or mode.inference
+    elif name == "__exit__":
+        restore(machine, mode)
+    return None
+
+
 def restore(machine: Machine, mode: GradMode) -> None:
     """Undoes what calling `set_grad_enabled` did at once, where it is used as a decorator."""
     if isinstance(mode.previous, tuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from gradsense.machine.events import InplaceAllowed
+from gradsense.machine.events import InplaceAllowed, StaleGradients
 from gradsense.machine.graph import Saved, Tensor
 from gradsense.machine.library.ops import collect, kind_of, named_tensors, plain
 from gradsense.machine.ops.rows import Kind, OpRow
@@ -48,6 +48,7 @@ def write(
     machine.check_in_place(tensor, needs)
     before = machine.graph_of(tensor)
     machine.mark_write(tensor, kind)
+    note_update(machine, tensor, others)
     if machine.grad_mode is NO or machine.inference or needs is NO or not tensor.floating:
         return tensor
     sure = needs is YES and machine.grad_mode is YES
@@ -70,6 +71,25 @@ def write(
     if own is YES and machine.module is None and maker and not tensor.base:
         machine.events.append(InplaceAllowed(place=machine.here(), tensor=tensor, maker=maker))
     return tensor
+
+
+def note_update(machine: Machine, tensor: Tensor, others: Sequence[Tensor]) -> None:
+    """A leaf that is written with its own gradient is stepped by hand: gradients used before must be gone by then."""
+    for other in others:
+        leaf = other.gradient_from or other.gradient_of
+        if leaf is None or leaf.storage is not tensor.storage:
+            continue
+        used = any(c.used == "update" for c in leaf.contributions)
+        new = [c for c in leaf.contributions if c.used != "update"]
+        if used and new:
+            event = StaleGradients(place=new[-1].walk.place, walk=new[-1].walk, step=machine.here())
+            event.also = [(machine.here(), "stepped here")]
+            machine.report(event)
+        for contribution in leaf.contributions:
+            contribution.used = "update"
+            contribution.walk.used_leaves.add(leaf)
+        machine.hand_steps += 1
+        return
 
 
 def _books(

@@ -185,6 +185,12 @@ def call(
         return machine.forward(instance, arguments, keywords, node)
     if name == "get_parameter" or name == "get_submodule":
         return _by_path(instance, first)
+    if name == "reset_running_stats":
+        for buffer in ("running_mean", "running_var"):
+            held = instance.attributes.get(buffer)
+            if isinstance(held, Tensor):
+                machine.mark_write(held)
+        return None
     if name in QUIET:
         return None
     if name == "__init__":

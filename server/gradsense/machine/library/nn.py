@@ -234,7 +234,8 @@ def _norm(machine: Machine, module: Instance, kind: str, tensor: Tensor) -> Valu
     saved: list[SavedSpec] = [(tensor, True)]
     if isinstance(weight, Tensor):
         saved.append((weight, True))
-    if "Batch" in kind and module.training is False:
+    if "Batch" in kind:
+        # Saved in training too; its own updates of them do not count as writes.
         saved += [(t, True) for n in ("running_mean", "running_var") if isinstance(t := held.get(n), Tensor)]
     return machine.record(kind, inputs, saved, private=True, shape=tensor.shape, dtype=tensor.dtype)[0]
 

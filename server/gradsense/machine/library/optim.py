@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gradsense.machine.events import StaleGradients
 from gradsense.machine.graph import Tensor
 from gradsense.machine.library.arguments import argument
+from gradsense.machine.tri import YES
 from gradsense.machine.values import DictValue, Instance, ListValue, Optimizer, Unknown, Value
 
 if TYPE_CHECKING:
@@ -56,8 +57,7 @@ def method(
 ) -> Value:
     """`optimizer.<name>(…)`."""
     if name == "step":
-        step(machine, optimizer, argument(arguments, keywords, 0, "closure"), node)
-        return Unknown(data=True)
+        return step(machine, optimizer, argument(arguments, keywords, 0, "closure"), node)
     if name == "zero_grad":
         machine.zero_gradients(optimizer.parameters)
         return None
@@ -70,12 +70,34 @@ def method(
     return Unknown(data=True)
 
 
-def step(machine: Machine, optimizer: Optimizer, closure: Value, node: ast.AST | None) -> None:
-    """A step writes every parameter that has a gradient, after it ran the closure it was given."""
+def step(machine: Machine, optimizer: Optimizer, closure: Value, node: ast.AST | None) -> Value:
+    """A step writes every parameter that has a gradient, after it ran the closure it was given.
+
+    Returns:
+        What the closure returned.
+    """
+    result: Value = Unknown(data=True)
     if closure is not None and not isinstance(closure, Unknown):
-        mode, inference = machine.grad_mode, machine.inference
-        machine.call(closure, [], {}, node)
-        machine.grad_mode, machine.inference = mode, inference
+        mode, inference, outer = machine.grad_mode, machine.inference, machine.epoch
+        # LBFGS calls its closure several times a step, each time after moving the parameters.
+        rounds = 3 if optimizer.name == "LBFGS" else 1
+        machine.loop_count += 1
+        loop = machine.loop_count
+        for number in range(rounds):
+            if rounds > 1:
+                machine.epoch = (*outer, (loop, number))
+            machine.grad_mode = YES
+            result = machine.call(closure, [], {}, node)
+            machine.grad_mode, machine.inference = mode, inference
+            if rounds > 1 and number < rounds - 1:
+                machine.epoch = outer
+                _apply(machine, optimizer)
+        machine.epoch = outer
+    _apply(machine, optimizer)
+    return result
+
+
+def _apply(machine: Machine, optimizer: Optimizer) -> None:
     machine.mark_reached()
     machine.steps.append((optimizer, machine.here(), machine.tick()))
     stale = False

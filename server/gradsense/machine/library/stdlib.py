@@ -266,8 +266,39 @@ def _chain_iterable(machine: Machine, arguments: list[Value], keywords: dict[str
     return ListValue([v for g in groups for v in machine.items_of(g, node)[0]])
 
 
-def _same(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
-    return arguments[0] if arguments else Unknown()
+def _cycle(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+    value = arguments[0] if arguments else Unknown()
+    if not isinstance(value, ListValue | tuple):
+        return value
+    items = machine.items_of(value, node)[0]
+    endless = ListValue(items * (1 + 12 // max(len(items), 1)), machine.here())
+    endless.open = True
+    return endless
+
+
+def _islice(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+    value = arguments[0] if arguments else Unknown()
+    ends = [a for a in arguments[1:] if isinstance(a, int)]
+    if isinstance(value, ListValue | tuple) and len(ends) == len(arguments) - 1 and ends:
+        items = machine.items_of(value, node)[0]
+        return ListValue(items[slice(*ends)], machine.here())
+    return value
+
+
+def _replace(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+    value = arguments[0] if arguments else Unknown()
+    if not isinstance(value, Instance):
+        return value
+    made = Instance(value.kind, value.cls, machine.here(node))
+    made.attributes = {**value.attributes, **keywords}
+    for name, part in made.attributes.items():
+        made.stores[name] = machine.note_store(part, "attribute", f".{name}", node or machine.node, None, made)
+    return made
+
+
+def _asdict(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+    value = arguments[0] if arguments else None
+    return DictValue(dict(value.attributes)) if isinstance(value, Instance) else Unknown()
 
 
 def _repeat(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
@@ -337,8 +368,10 @@ _FUNCTIONS: dict[str, Call] = {
     "operator.matmul": _operator(ast.MatMult),
     "itertools.chain": _chain,
     "itertools.chain.from_iterable": _chain_iterable,
-    "itertools.cycle": _same,
-    "itertools.islice": _same,
+    "itertools.cycle": _cycle,
+    "itertools.islice": _islice,
+    "dataclasses.replace": _replace,
+    "dataclasses.asdict": _asdict,
     "itertools.repeat": _repeat,
     "itertools.count": _count,
     "itertools.product": _product,

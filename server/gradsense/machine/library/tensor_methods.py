@@ -162,6 +162,7 @@ def _detach_in_place(machine: Machine, tensor: Tensor, arguments: list[Value], k
 
     if machine.needs_grad(tensor) is not NO:
         tensor.cuts = (*tensor.cuts, Cut("detach_", machine.here()))[-6:]
+    tensor.detached_by = machine.mark_detached()
     tensor.node = None
     tensor.needs = NO
     tensor.leaf = True
@@ -179,7 +180,7 @@ def _numpy(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: d
     if keywords.get("force") is not True:
         check_numpy(machine, tensor, None)
     result = Unknown(data=True, name="numpy")
-    result.attributes["__tensor__"] = tensor
+    result.alias = tensor
     return result
 
 

@@ -233,6 +233,8 @@ def _utils(machine: Machine, name: str, arguments: list[Value], keywords: dict[s
         return (arguments[0],) * 3
     if last == "checkpoint" and arguments:
         rest = {k: v for k, v in keywords.items() if k not in CHECKPOINT_OPTIONS}
+        if keywords.get("use_reentrant") is True:
+            return reentrant_checkpoint(machine, arguments[0], arguments[1:], rest, node)
         return checkpoint(machine, arguments[0], arguments[1:], rest, node)
     if last == "checkpoint_sequential" and len(arguments) > 2:
         value = arguments[2]
@@ -266,6 +268,20 @@ def checkpoint(
         if top is not None and top.order > before:
             top.saved = list(versions)
     return result
+
+
+def reentrant_checkpoint(
+    machine: Machine, function: Value, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+) -> Value:
+    """The old kind of checkpoint: its result needs grad only if one of its inputs does, whatever parameters are inside."""
+    inputs = tensors_in(tuple(arguments))
+    if inputs and all(machine.needs_grad(t) is NO for t in inputs):
+        mode, machine.grad_mode = machine.grad_mode, NO
+        try:
+            return machine.call(function, arguments, keywords, node)
+        finally:
+            machine.grad_mode = mode
+    return checkpoint(machine, function, arguments, keywords, node)
 
 
 def _distributed(
