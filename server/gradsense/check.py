@@ -156,7 +156,7 @@ def _run(
         events += found.events
         whole = whole or found.walks_by_itself
         _take(report, module, found)
-    if whole and len(modules) > 1:
+    if whole:
         # The program shows all its callers: none need be assumed.
         events = [e for e in events if not e.assumed]
     report.findings = list(findings_of(events))

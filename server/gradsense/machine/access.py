@@ -6,7 +6,7 @@ import ast
 
 from gradsense.machine import library
 from gradsense.machine.events import GradOfNonLeaf, GradOfNonLeafUsed, SavedRead
-from gradsense.machine.graph import Cut, Tensor, Write
+from gradsense.machine.graph import Cut, Storage, Tensor, Write
 from gradsense.machine.place import Place
 from gradsense.machine.shapes import index_shape
 from gradsense.machine.state import State
@@ -345,7 +345,7 @@ class Access(State):
         elif name == "requires_grad":
             self.set_requires_grad(tensor, self.truth(new) if not isinstance(new, Unknown) else None)
         elif name == "data":
-            self.mark_write(tensor, "data")
+            tensor.storage = new.storage if isinstance(new, Tensor) else Storage()
 
     def set_requires_grad(self, tensor: Tensor, needed: bool | None) -> None:
         """`requires_grad_(needed)`, which torch allows on leaves only."""

@@ -139,15 +139,13 @@ class Expressions(Calls):
     def _name(self, node: ast.Name) -> Value:
         found, value = self.get_name(node.id)
         if found:
-            if type(value) is Tensor and value.storage.module_write is not None:
-                self._note_overwritten(node, value)
             return value
         if node.id in library.builtin.NAMES:
             return "__main__" if node.id == "__name__" else External(f"builtins.{node.id}")
         return Unknown(name=node.id)
 
     def _note_overwritten(self, node: ast.Name, tensor: Tensor) -> None:
-        """A name bound before a module with `inplace=True` wrote its tensor is read again: it has another value now."""
+        """A name bound before a module with `inplace=True` wrote its tensor is added: it has another value now."""
         write = tensor.storage.module_write
         frame = self.frame
         if write is None or node.id not in frame.variables or len(write.place.stack) < len(self.stack):
@@ -303,6 +301,10 @@ class Expressions(Calls):
         left = self.evaluate(node.left)
         right = self.evaluate(node.right)
         self.node = node
+        if isinstance(left, Tensor) and isinstance(right, Tensor):
+            for operand, value in ((node.left, left), (node.right, right)):
+                if isinstance(operand, ast.Name) and value.storage.module_write is not None:
+                    self._note_overwritten(operand, value)
         return self.binary(type(node.op), left, right)
 
     def binary(self, op: type[ast.operator], left: Value, right: Value) -> Value:
@@ -497,7 +499,9 @@ class Expressions(Calls):
                 return owner
             return value
         if name in ("cache", "lru_cache"):
-            function.attributes["cache"] = DictValue(made=self.here(node))
+            size = _keyword(node, "maxsize")
+            if not isinstance(size, int) or size > 8:
+                function.attributes["cache"] = DictValue(made=self.here(node))
             return value
         if name in INERT_DECORATORS:
             return value
@@ -590,6 +594,14 @@ INERT_DECORATORS = frozenset(
     "final dataclass total_ordering register_model register fixture parametrize njit typechecked jaxtyped beartype profile "
     "command option argument group deprecated once_differentiable ignore unused rank_zero_only record main hydra_main".split()
 )
+
+
+def _keyword(node: ast.expr, name: str) -> object:
+    if isinstance(node, ast.Call):
+        for keyword in node.keywords:
+            if keyword.arg == name and isinstance(keyword.value, ast.Constant):
+                return keyword.value.value
+    return None
 
 
 def _decorator_name(node: ast.expr) -> str:

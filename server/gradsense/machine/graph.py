@@ -66,6 +66,11 @@ class Saved:
     tensor: Tensor
     version: int
     sure: bool
+    storage: Storage = field(init=False)
+
+    def __post_init__(self) -> None:
+        # `x.data = y` gives the tensor other memory; what was saved keeps its own.
+        self.storage = self.tensor.storage
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from gradsense.machine.events import GraphGrows
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Node, Store, Tensor
-from gradsense.machine.place import Place
+from gradsense.machine.place import Place, carried_from
 from gradsense.machine.values import (
     SCALARS,
     BoundMethod,
@@ -128,6 +128,7 @@ def alive(machine: Statements) -> dict[SlotKey, Slot]:
     """What every slot of every live scope keeps alive."""
     slots: dict[SlotKey, Slot] = {}
     seen: set[int] = set()
+    seen_captures: set[tuple[int, int]] = set()
     frames: list[Frame] = []
     for frame in [*machine.frames, machine.frame]:
         scope: Frame | None = frame
@@ -202,11 +203,12 @@ def alive(machine: Statements) -> dict[SlotKey, Slot]:
                 todo.append((key, part, find_store, depth + 1))
         elif isinstance(value, Function):
             environment = value.environment
-            if environment not in frames and id(environment) not in seen:
-                seen.add(id(environment))
+            if environment not in frames and (id(environment), id(value.node)) not in seen_captures:
+                seen_captures.add((id(environment), id(value.node)))
                 if key[0] == "container":
                     # What functions in a container captured is kept by the container.
-                    for part in environment.variables.values():
+                    for name in captured(value):
+                        part = environment.variables.get(name)
                         if not isinstance(part, SCALARS):
                             todo.append((key, part, find_store, depth + 1))
                 else:
@@ -214,6 +216,15 @@ def alive(machine: Statements) -> dict[SlotKey, Slot]:
             for part in (*value.defaults, *value.attributes.values()):
                 todo.append((key, part, find_store, depth + 1))
     return slots
+
+
+def captured(function: Function) -> set[str]:
+    """The names that a function reads."""
+    known = getattr(function.node, "_gradsense_reads", None)
+    if known is None:
+        known = {n.id for n in ast.walk(function.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        function.node._gradsense_reads = known  # type: ignore[union-attr]
+    return known  # type: ignore[no-any-return]
 
 
 def _hold(
@@ -250,6 +261,8 @@ def conclude(machine: Statements) -> None:
         reach = reachable(growth.tops)
         if any(n.walked is not None and n.walked.order > growth.order and n.accumulates is None for n in reach):
             continue
+        if any(_walked_later_pass(n) for n in reach):
+            continue
         freed = any(n.freed is not None and n.freed.order < growth.order and n.raises_when_walked_twice for n in reach)
         taken = any(n.ancestry and n.ancestry & escaped == n.ancestry for n in growth.tops)
         if taken and not freed:
@@ -285,6 +298,20 @@ def conclude(machine: Statements) -> None:
         if not walked and machine.ended_early:
             continue
         machine.events.append(event)
+
+
+def _walked_later_pass(node: Node) -> bool:
+    """Whether a later pass walked what an earlier one made, and let it go: a window of passes."""
+    walk = node.walked
+    return (
+        walk is not None
+        and node.accumulates is None
+        and not walk.retain
+        and node.freed is walk
+        and carried_from(node.epoch, walk.epoch)
+        and bool(walk.epoch)
+        and len(node.epoch) == len(walk.epoch)
+    )
 
 
 def _outside_forward(reach: dict[Node, None], store: Store) -> Place | None:

@@ -158,7 +158,7 @@ class Walking(Books):
 
     def _check_saved(self, node: Node, walk: Walk, surely: bool) -> None:
         for saved in node.saved:
-            storage = saved.tensor.storage
+            storage = saved.storage
             by = saved.tensor.detached_by
             if by is not None and by.order > node.order and saved.tensor is not node.output:
                 self.report(story.saved_modified(self, node, saved, by, walk, surely and saved.sure))
@@ -228,22 +228,19 @@ class Walking(Books):
         if kind == "assumed":
             return
         for root in roots:
-            for cut in root.cuts:
-                if cut.how == "grad":
-                    self.constant_gradients.append((walk, cut))
+            if kind == "grad":
+                # A constant vector is what a Hessian-vector product wants; a constant term is not.
+                held = [t for t in sum_terms(root) if t is not root and t.needs is NO]
+            else:
+                held = [root]
+            for tensor in held:
+                for cut in tensor.cuts:
+                    if cut.how == "grad":
+                        self.constant_gradients.append((walk, cut))
 
     def _note_terms(self, root: Tensor, walk: Walk) -> None:
         """Finds the terms of a loss that move nothing: cut off, or reaching no parameter that is stepped."""
-        terms: list[Tensor] = []
-        todo, seen = [root], {id(root)}
-        while todo:
-            tensor = todo.pop()
-            parts = [p for p in tensor.terms if id(p) not in seen]
-            if tensor.terms:
-                seen.update(id(p) for p in parts)
-                todo.extend(parts)
-            else:
-                terms.append(tensor)
+        terms = sum_terms(root)
         walk.loss_terms = terms
         if len(terms) < 2:
             return
@@ -283,6 +280,21 @@ class Walking(Books):
             )
             entry = self.zeroed.setdefault((id(walk), other_pass), (walk, [0, 0], self.here(), self.tick()))
             entry[1][0 if contribution.used is None else 1] += 1
+
+
+def sum_terms(root: Tensor) -> list[Tensor]:
+    """The terms of a sum, each once; of anything else, itself."""
+    terms: list[Tensor] = []
+    todo, seen = [root], {id(root)}
+    while todo:
+        tensor = todo.pop()
+        parts = [p for p in tensor.terms if id(p) not in seen]
+        if tensor.terms:
+            seen.update(id(p) for p in parts)
+            todo.extend(parts)
+        else:
+            terms.append(tensor)
+    return terms
 
 
 def frame_call(place: Place, walk: Walk) -> Place:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from gradsense.fixes.fix import Fix
 from gradsense.machine.events import SavedModified
 from gradsense.machine.place import Place
 from gradsense.rules.base import MODIFIED, Rule
+from gradsense.rules.repairs.out_of_place import separate
 from gradsense.rules.wording import line_of, op_name, tensor_name
 
 
@@ -30,3 +32,6 @@ class InplaceOnSaved(Rule[SavedModified]):
 
     def expected(self, event: SavedModified) -> str | None:
         return MODIFIED.format(now=event.saved.tensor.storage.version, saved=event.saved.version)
+
+    def fixes(self, event: SavedModified) -> Iterator[Fix]:
+        yield from separate(event.write.place, event.write.tensor, event.saved, event.node)

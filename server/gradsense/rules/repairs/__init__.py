@@ -1,0 +1,1 @@
+"""Edits that several rules offer, each worked out from the proof of a finding."""

@@ -1,0 +1,81 @@
+"""Moves a write to a place of its own: out of place, on a copy, or with the operation's own copy kept safe."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradsense.fixes.fix import Fix
+from gradsense.fixes.inplace_calls import written_tensor
+from gradsense.fixes.insert import clone_before
+from gradsense.fixes.out_of_place import out_of_place
+from gradsense.machine.graph import Node, Saved, Tensor
+from gradsense.machine.place import Place
+from gradsense.rules.editing import Code, code_of, safe, unsafe
+from gradsense.rules.repairs.aliases import is_item, seen_elsewhere
+from gradsense.rules.repairs.copies import save_a_copy
+from gradsense.rules.wording import quoted
+
+
+def separate(place: Place, written: Tensor | None, saved: Saved, saver: Node) -> Iterator[Fix]:
+    """The fixes for a write that reaches what an operation saved.
+
+    Args:
+        place: the write.
+        written: the tensor written to, which may be an alias of the one that was saved.
+        saved: what the operation keeps.
+        saver: the operation.
+    """
+    shared, moved = moving(place, written, saved.tensor)
+    if not shared:
+        yield from moved
+    yield from save_a_copy(saver, saved)
+    if shared:
+        yield from moved
+
+
+def moving(place: Place, written: Tensor | None, *aliases: Tensor) -> tuple[bool, list[Fix]]:
+    """The fixes that move a write away from the tensor it was made to.
+
+    Returns:
+        Whether others would see the difference, which makes the fixes unsafe; and the fixes.
+    """
+    code = code_of(place)
+    node = write_at(code, place)
+    if node is None:
+        return False, []
+    target = written_tensor(code.tree, node)
+    name = code.text(target) if target is not None else ""
+    shared = seen_elsewhere(place, name, (written, *aliases))
+    offer = unsafe if shared else safe
+    shown = quoted(name) if name else "the result"
+    items = _is_item(code, node, (written, *aliases))
+    fixes = list(offer(f"Write {shown} out of place", out_of_place(code.source, code.tree, node, items=items)))
+    statement = code.statement(node)
+    if target is not None and statement is not None and not items:
+        edits = clone_before(code.source, code.tree, statement, target)
+        fixes += offer(f"Write to a copy: `{name} = {name}.clone()` first", edits)
+    return shared, fixes
+
+
+def write_at(code: Code, place: Place) -> ast.stmt | ast.expr | None:
+    """The statement or call that writes at a place: for `x[0] = 1` the whole assignment."""
+    found = code.twin(place.node)
+    if isinstance(found, ast.Call):
+        return found
+    statement = code.statement(place.node)
+    if isinstance(statement, ast.AugAssign | ast.Assign | ast.Expr):
+        return statement
+    return None
+
+
+def _is_item(code: Code, node: ast.stmt | ast.expr, tensors: tuple[Tensor | None, ...]) -> bool:
+    target: ast.expr | None = None
+    if isinstance(node, ast.AugAssign):
+        target = node.target
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        target = node.func.value
+    if not isinstance(target, ast.Subscript):
+        return False
+    container = code.text(target.value)
+    return any(is_item(tensor, container) for tensor in tensors)
