@@ -126,7 +126,7 @@ def after(b: Builder, kept: list[str]) -> None:
     if "history" in kept and b.chance(0.5):
         b.emit(b.choice(["print(sum(history) / max(len(history), 1))", "print(len(history))"]))
         if b.risky(0.2):
-            b.emit("torch.stack([torch.as_tensor(v) for v in history]).sum().backward()", "walk:late")
+            b.emit("if history:\n    torch.stack([torch.as_tensor(v) for v in history]).sum().backward()", "walk:late")
     if "running" in kept and b.risky(0.3):
         b.emit("if torch.is_tensor(running):\n    running.backward()", "walk:late")
     elif "running" in kept and b.chance(0.4):
@@ -249,7 +249,7 @@ def trainer(b: Builder, made: list[Module]) -> None:
             b.emit("self.steps += 1")
             losses = [t.text for t in scope.tensors if t.shape == "S" and t.graph and t.text.isidentifier()]
             if losses and "self.losses" in kept:
-                keep = losses[-1] if b.risky(0.7) else f"{losses[-1]}.item()"
+                keep = losses[-1] if b.risky(0.7) else f"float({losses[-1]})"
                 b.emit(f"self.losses.append({keep})", "keep:list")
             b.emit(f"return {losses[-1] if losses and b.risky() else 'self.steps'}")
         with b.block("def fit(self, count):"), b.block("for _ in range(count):", "loop:train"):

@@ -1,4 +1,4 @@
-"""Legal Python that training code uses now and then: containers with aliases, odd loops, caught errors, dynamic names."""
+"""Legal Python that training code uses now and then: aliased containers, odd loops, caught errors, small classes."""
 
 from __future__ import annotations
 
@@ -42,17 +42,15 @@ def odd_loop(b: Builder) -> None:
     )
     if b.risky(0.3):
         change = b.choice([f"{name} += 0.1", f"{name}.tanh_()", f"{name}[0] = 0.0"])
-    way = b.choice(["forever", "else", "nested", "countdown", "slice"])
-    b.emit(
-        {
-            "forever": f"{index} = 0\nwhile True:\n    {change}\n    {index} += 1\n    if {index} >= 2:\n        break",
-            "else": f"for {index} in range(2):\n    {change}\nelse:\n    {name} = {name} * 2",
-            "nested": f"for {index} in range(2):\n    for j_ in range(2):\n        if j_ == {index}:\n            continue\n        {change}",
-            "countdown": f"{index} = 3\nwhile {index}:\n    {index} -= 1\n    if {index} % 2:\n        continue\n    {change}",
-            "slice": f"for {index} in [0, 1, 2][1:]:\n    {change}",
-        }[way],
-        f"loop:{way}",
-    )
+    loops = {
+        "forever": "{i} = 0\nwhile True:\n    {change}\n    {i} += 1\n    if {i} >= 2:\n        break",
+        "else": "for {i} in range(2):\n    {change}\nelse:\n    {name} = {name} * 2",
+        "nested": "for {i} in range(2):\n    for j_ in range(2):\n        if j_ != {i}:\n            {change}",
+        "countdown": "{i} = 3\nwhile {i}:\n    {i} -= 1\n    if {i} == 1:\n        continue\n    {change}",
+        "slice": "for {i} in [0, 1, 2][1:]:\n    {change}",
+    }
+    way = b.choice(list(loops))
+    b.emit(loops[way].format(i=index, name=name, change=change), f"loop:{way}")
     b.declare(name, "M", graph)
 
 

@@ -319,7 +319,8 @@ class Books:
         base = tensor.base
         if base is None:
             if tensor.leaf and self.needs_grad(tensor) is not NO:
-                self.report(LeafWritten(place=self.here(), sure=sure and tensor.needs is YES, tensor=tensor, view=False))
+                sure = sure and tensor.needs is YES
+                self.report(LeafWritten(place=self.here(), sure=sure, tensor=tensor, view=False, module=self.module))
             return
         if tensor.view_kind in ("multi", "hook", "no_grad"):
             if base.phantom or base.origin == "unknown":
@@ -329,7 +330,7 @@ class Books:
                 ViewWritten(place=self.here(), sure=sure, tensor=tensor, why=tensor.view_kind, spot=spot)
             )
         elif base.leaf and base.base is None and self.needs_grad(base) is YES and not base.phantom:
-            self.report(LeafWritten(place=self.here(), sure=sure, tensor=tensor, view=True))
+            self.report(LeafWritten(place=self.here(), sure=sure, tensor=tensor, view=True, module=self.module))
         elif tensor.expanded:
             self.report(ViewWritten(place=self.here(), sure=False, tensor=tensor, why="expanded"))
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from gradsense.machine.graph import Cut, Node, Saved, Store, Tensor, Walk, Write
 from gradsense.machine.place import Place
+from gradsense.machine.values import Instance
 
 
 @dataclass(eq=False, kw_only=True)
@@ -136,12 +137,17 @@ class InputOverwritten(Event):
 
 @dataclass(eq=False, kw_only=True)
 class LeafWritten(Event):
-    """An in-place write to a leaf that needs grad, or to a view of one."""
+    """An in-place write to a leaf that needs grad, or to a view of one.
+
+    Attributes:
+        module: the module with `inplace=True` that writes, if one does.
+    """
 
     raises = True
 
     tensor: Tensor
     view: bool
+    module: Instance | None = None
 
 
 @dataclass(eq=False, kw_only=True)
@@ -289,6 +295,7 @@ class GraphGrows(Event):
         store: the last store into the slot, in the loop.
         slot: `name`, `attribute`, `container`, `gradient`.
         loop: the loop.
+        where: the loop, with its file and the calls that led to it.
         nodes_per_pass: how many nodes more each pass.
         walked: whether what is kept has been walked: then only nodes stay, else activations too.
         value: the newest tensor kept.
@@ -301,6 +308,7 @@ class GraphGrows(Event):
     store: Store
     slot: str
     loop: ast.AST
+    where: Place
     nodes_per_pass: int
     walked: bool
     retained: bool

@@ -374,6 +374,7 @@ class Expressions(Calls):
                 sources=tuple(t for u in unknowns for t in u.sources)[:4],
             )
             result.arguments = tuple(unknowns)
+            result.cut = next((u.cut for u in unknowns if u.cut is not None), None) if numbers else None
             if left is None or right is None:
                 self.use_of_none()
             return result

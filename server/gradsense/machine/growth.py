@@ -62,7 +62,7 @@ class Growth:
     store: Store | None
     order: int
     short: bool
-    stack: tuple[Place, ...]
+    where: Place
     nodes_per_pass: int
     started: int
 
@@ -117,7 +117,7 @@ class Tracker:
                     slot.find_store(),
                     machine.tick(),
                     machine.short_loop,
-                    machine.stack,
+                    machine.here(self.loop),
                     counts[2] - counts[1],
                     self.started,
                 )
@@ -159,7 +159,7 @@ def alive(machine: Statements) -> dict[SlotKey, Slot]:
             if id(value) in seen:
                 continue
             seen.add(id(value))
-            inner = key if key[0] == "container" else ("container", id(value), key[2])
+            inner = key if key[0] == "container" else ("container", key[1], key[2])
             parts = value.items if isinstance(value, ListValue) else [*value.items.values(), *(k for k in value.items if isinstance(k, Tensor))]
             for part in parts:
                 if not isinstance(part, SCALARS):
@@ -279,6 +279,7 @@ def conclude(machine: Statements) -> None:
             store=growth.store,
             slot=growth.kind,
             loop=growth.loop,
+            where=growth.where,
             nodes_per_pass=growth.nodes_per_pass,
             walked=walked,
             retained=any(n.walked is not None and n.freed is None and n.raises_when_walked_twice for n in reach),
@@ -294,7 +295,7 @@ def conclude(machine: Statements) -> None:
             if node.accumulates is None and len(lines) < 10 and node.op != "view":
                 lines.append((node.place, f"`{node.op}` made here"))
                 lines += [(p, "called here") for p in node.place.stack[-2:]]
-        event.also = lines + [(p, "called here") for p in growth.stack]
+        event.also = lines + [(p, "called here") for p in growth.where.stack]
         if not walked and machine.ended_early:
             continue
         machine.events.append(event)

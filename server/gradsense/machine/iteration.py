@@ -31,6 +31,14 @@ SHORT_INSIDE = 4
 LONGEST = 40
 
 
+def _fresh(number: Value) -> Value:
+    """Another number like it."""
+    made = a_number()
+    if isinstance(number, Unknown):
+        made.sources, made.cut = number.sources, number.cut
+    return made
+
+
 class StopGenerator(Exception):
     """The consumer of a generator left its loop."""
 
@@ -62,7 +70,7 @@ class Iteration(Access):
             if value.homogeneous:
                 first = value.items[0] if value.items else Unknown(data=True)
                 plain = isinstance(first, Unknown) and first.number
-                return [a_number() if plain else first for _ in range(PASSES)], False
+                return [_fresh(first) if plain else first for _ in range(PASSES)], False
             if len(value.items) <= LONGEST:
                 return list(value.items), not value.open
             return list(value.items[:PASSES]), False

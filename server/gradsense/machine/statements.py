@@ -228,6 +228,9 @@ class Statements(Expressions):
         if isinstance(current, Tensor):
             name = TENSOR_OPERATORS[type(node.op)]
             result: Value = library.in_place.write(self, current, name, [value])
+        elif isinstance(current, Unknown) and current.alias is not None:
+            self.mark_alias_write(current.alias)
+            result = current
         elif isinstance(current, ListValue) and isinstance(node.op, ast.Add):
             added = [] if isinstance(value, Unknown) else self.items_of(value, node)[0]
             current.items.extend(added)

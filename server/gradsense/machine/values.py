@@ -9,7 +9,7 @@ import ast
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
-from gradsense.machine.graph import Node, Store, Tensor
+from gradsense.machine.graph import Cut, Node, Store, Tensor
 from gradsense.machine.place import Place
 from gradsense.syntax.source import Source
 
@@ -36,7 +36,7 @@ class Unknown:
         owner: the value it is an attribute of.
     """
 
-    __slots__ = ("alias", "arguments", "attributes", "data", "name", "number", "owner", "parameter", "phantom", "site", "sources")
+    __slots__ = ("alias", "arguments", "attributes", "cut", "data", "name", "number", "owner", "parameter", "phantom", "site", "sources")
 
     def __init__(
         self,
@@ -57,6 +57,8 @@ class Unknown:
         self.parameter = False
         self.arguments: tuple[Unknown, ...] = ()
         self.attributes: dict[str, Value] = {}
+        # Where a tensor became this number.
+        self.cut: Cut | None = None
         # The tensor whose memory this array shares.
         self.alias: Tensor | None = None
         # The leaf that stands for the parameters of an unknown module.
@@ -69,6 +71,13 @@ class Unknown:
 def a_number() -> Unknown:
     """A number whose value is not known."""
     return Unknown(number=True)
+
+
+def number_from(tensor: Tensor, how: str, place: Place) -> Unknown:
+    """The number that a tensor became by `item()`, `tolist()` or `float()`: its graph ends there."""
+    number = Unknown(number=True, sources=(tensor,))
+    number.cut = Cut(how, place, (tensor,))
+    return number
 
 
 class ListValue:

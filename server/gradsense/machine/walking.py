@@ -15,7 +15,7 @@ from gradsense.machine.events import (
     SavedModified,
     SilentlyModified,
 )
-from gradsense.machine.graph import Contribution, Cut, Node, Tensor, Walk, Write
+from gradsense.machine.graph import Contribution, Cut, Node, Store, Tensor, Walk, Write
 from gradsense.machine.place import Place, common_frame
 from gradsense.machine.tri import NO, YES
 from gradsense.machine.values import Optimizer
@@ -203,6 +203,9 @@ class Walking(Books):
                         leaf.gradient.leaf = False
                         leaf.gradient.node = self.record_node("AccumulateGrad", parents, [], False, created[0].sure)
                         leaf.gradient.node.output = leaf.gradient
+                        leaf.gradient.stores = [
+                            Store(walk.place, "attribute", f"{(leaf.names() or ['x'])[-1]}.grad", None, None, self.epoch, self.tick())
+                        ]
             elif node.output is not None and node.output.retains_grad and node.output.gradient is None:
                 node.output.gradient = self.tensor(node.output.shape, node.output.dtype)
                 node.output.has_gradient = True

@@ -13,13 +13,16 @@ def is_accumulation(store: Store) -> bool:
     """Whether the store adds to what its target held: `total += loss`, `total = total + loss`, `d[k] = d[k] + loss`."""
     node = store.place.node
     if isinstance(node, ast.AugAssign):
-        return isinstance(node.op, (*_SUMS, ast.Mult))
+        # `losses += [loss]` makes a list longer.
+        longer = store.kind == "item" and not isinstance(node.target, ast.Subscript)
+        return isinstance(node.op, (*_SUMS, ast.Mult)) and not longer
     value = store.value
     if value is None or not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         return False
     target = ast.unparse(node)
     return any(
-        isinstance(part, ast.BinOp) and isinstance(part.op, _SUMS) and target in _operands(part) for part in ast.walk(value)
+        isinstance(part, ast.BinOp) and isinstance(part.op, _SUMS) and target in _operands(part)
+        for part in ast.walk(value)
     )
 
 

@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from gradsense.fixes.fix import Applicability, Edits, Fix
-from gradsense.fixes.tree import Block, FunctionNode, ancestors, block_of, statement_of
+from gradsense.fixes.tree import Block, FunctionNode, ancestors, block_of, scope_of, statement_of, stored_names
 from gradsense.machine.place import Place
 from gradsense.syntax.parse import parse
 from gradsense.syntax.source import Source
@@ -81,6 +81,20 @@ class Code:
             if isinstance(around, ast.For | ast.AsyncFor | ast.While):
                 found.append(around)
         return found
+
+    def rebinds(self, node: ast.AST, name: str) -> bool:
+        """Whether assigning to a name where `node` is gives the variable that is read there a new value.
+
+        It would not in a function that only reads a name from outside: the assignment makes the name its own.
+        """
+        scope = scope_of(self.tree, node)
+        if isinstance(scope, ast.Module):
+            return True
+        if isinstance(scope, ast.ClassDef | ast.Lambda):
+            return False
+        arguments = {child.arg for child in ast.walk(scope.args) if isinstance(child, ast.arg)}
+        outer = {n for child in ast.walk(scope) if isinstance(child, ast.Global | ast.Nonlocal) for n in child.names}
+        return name in arguments or name in outer or name in stored_names(scope)
 
     def text(self, node: ast.AST) -> str:
         """The text of a node."""

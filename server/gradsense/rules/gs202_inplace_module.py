@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from gradsense.fixes.fix import Fix
 from gradsense.machine.events import SavedModified
 from gradsense.machine.place import Place
 from gradsense.rules.base import MODIFIED, Rule
+from gradsense.rules.repairs.inplace_modules import turn_off
+from gradsense.rules.repairs.out_of_place import separate
 from gradsense.rules.wording import line_of, op_name, tensor_name
 
 
@@ -30,3 +33,9 @@ class InplaceModule(Rule[SavedModified]):
 
     def expected(self, event: SavedModified) -> str | None:
         return MODIFIED.format(now=event.saved.tensor.storage.version, saved=event.saved.version)
+
+    def fixes(self, event: SavedModified) -> Iterator[Fix]:
+        write = event.write
+        if write.module is None:
+            yield from separate(write.place, write.tensor, event.saved, event.node)
+        yield from turn_off(write.module.made if write.module is not None else None, write.place)

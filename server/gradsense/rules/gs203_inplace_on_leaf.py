@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from gradsense.fixes.fix import Fix
 from gradsense.machine.events import LeafWritten
 from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
+from gradsense.rules.repairs.inplace_modules import turn_off
+from gradsense.rules.repairs.no_grad import computes_with_graph, under_no_grad
+from gradsense.rules.repairs.out_of_place import moving
 from gradsense.rules.wording import tensor_name
 
 
@@ -27,3 +31,11 @@ class InplaceOnLeaf(Rule[LeafWritten]):
             f"RuntimeError: a {'view of a ' if event.view else ''}leaf Variable that requires grad is being used in an "
             "in-place operation."
         )
+
+    def fixes(self, event: LeafWritten) -> Iterator[Fix]:
+        if event.module is not None:
+            yield from turn_off(event.module.made, event.place)
+            return
+        apart = moving(event.place, event.tensor)[1]
+        update = [*under_no_grad(event.place, tensor_name(event.tensor, "it"))]
+        yield from (*apart, *update) if computes_with_graph(event.place) else (*update, *apart)

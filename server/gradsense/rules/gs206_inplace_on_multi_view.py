@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from gradsense.fixes.fix import Fix
 from gradsense.machine.events import ViewWritten
 from gradsense.machine.place import Place
+from gradsense.machine.tri import YES
 from gradsense.rules.base import Rule
+from gradsense.rules.repairs.copies import copies_of_parts, copy_of
+from gradsense.rules.repairs.inplace_modules import turn_off
+from gradsense.rules.repairs.no_grad import under_no_grad
+from gradsense.rules.repairs.out_of_place import moving
 from gradsense.rules.wording import tensor_name
 
 
@@ -34,3 +40,16 @@ class InplaceOnMultiView(Rule[ViewWritten]):
             if event.why == "detach"
             else "RuntimeError: Output 0 of […] is a view and is being modified inplace."
         )
+
+    def fixes(self, event: ViewWritten) -> Iterator[Fix]:
+        tensor = event.tensor
+        if event.why == "hook" and event.spot is not None:
+            yield from turn_off(event.spot, event.place)
+        if event.why == "expanded":
+            yield from copy_of(tensor.made)
+        base = tensor.base
+        if base is not None and base.leaf and base.needs is YES:
+            yield from under_no_grad(event.place, tensor_name(tensor, "it"))
+        yield from moving(event.place, tensor)[1]
+        if event.why == "multi":
+            yield from copies_of_parts(tensor.made)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from gradsense.fixes.fix import Fix
 from gradsense.machine.events import OutWithGrad
 from gradsense.rules.base import Rule
+from gradsense.rules.repairs.out_of_place import moving
 
 
 class OutWithGradRule(Rule[OutWithGrad]):
@@ -19,3 +23,6 @@ class OutWithGradRule(Rule[OutWithGrad]):
             "RuntimeError: functions with out=... arguments don't support automatic differentiation, but one of the "
             "arguments requires grad."
         )
+
+    def fixes(self, event: OutWithGrad) -> Iterator[Fix]:
+        yield from moving(event.place, None)[1]

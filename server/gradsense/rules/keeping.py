@@ -66,7 +66,8 @@ def spots(event: GraphGrows) -> list[Spot]:
         value = code.expression(store.value)
         for part in _carriers(code, value, tensor) if value is not None else ():
             spot = _handed_over(Spot(code, part, _structure(store, value, part)), store.place, tensor)
-            found.setdefault(spot.expression, spot)
+            if spot.callee or not _is_captured(code, part):
+                found.setdefault(spot.expression, spot)
     return list(found.values())
 
 
@@ -170,9 +171,20 @@ def _parts(value: ast.expr) -> list[ast.expr] | None:
         return [value.body, value.orelse]
     if isinstance(value, ast.Starred | ast.NamedExpr):
         return [value.value]
+    if isinstance(value, ast.Lambda):
+        defaults = [one for one in (*value.args.defaults, *value.args.kw_defaults) if one is not None]
+        return [*defaults, *(node for node in ast.walk(value.body) if isinstance(node, ast.Name))]
+    if isinstance(value, ast.BinOp) and isinstance(value.right, ast.List | ast.Tuple):
+        return [value.right]
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in {"dict", "list", "tuple"}:
         return [*value.args, *(keyword.value for keyword in value.keywords)]
     return None
+
+
+def _is_captured(code: Code, part: ast.expr) -> bool:
+    """Whether a name is read in a lambda's body, where detaching it would still keep the variable."""
+    around = code.ancestors(part)
+    return any(isinstance(one, ast.Lambda) and part in set(ast.walk(one.body)) for one in around)
 
 
 def _carries(code: Code, part: ast.expr, tensor: Tensor) -> bool:
@@ -183,9 +195,7 @@ def _carries(code: Code, part: ast.expr, tensor: Tensor) -> bool:
     if node is not None and _same_file(node.place, code) and code.twin(node.place.node) in inside:
         return True
     names = set(tensor.names())
-    return any(
-        code.text(one) in names for one in inside if isinstance(one, ast.Name | ast.Attribute | ast.Subscript)
-    )
+    return any(code.text(one) in names for one in inside if isinstance(one, ast.Name | ast.Attribute | ast.Subscript))
 
 
 def _same_file(place: Place, code: Code) -> bool:
@@ -227,8 +237,10 @@ def _handed_over(spot: Spot, place: Place, tensor: Tensor) -> Spot:
             parts = [part for part in _rest(outer.expression) if _carries(outer.code, part, tensor)]
             if len(parts) != 1:
                 break
-            outer = Spot(outer.code, parts[0], callee=outer.callee)
-        spot, place = Spot(outer.code, outer.expression, spot.kinds, outer.callee), place.stack[-1]
+            spot = Spot(outer.code, parts[0], callee=outer.callee)
+        else:
+            spot = Spot(outer.code, outer.expression, spot.kinds, outer.callee)
+        place = place.stack[-1]
     return spot
 
 
@@ -256,7 +268,9 @@ def _needs_graph(function: FunctionNode, name: str) -> bool:
 
 
 def _calls(call: ast.Call, function: FunctionNode) -> bool:
-    return function.name != "forward" and (callee_name(call) == function.name or function.name in {"__init__", "__call__"})
+    return function.name != "forward" and (
+        callee_name(call) == function.name or function.name in {"__init__", "__call__"}
+    )
 
 
 def _argument(code: Code, function: FunctionNode, call: ast.Call, name: str) -> ast.expr | None:

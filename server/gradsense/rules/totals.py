@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from gradsense.fixes.detach import detach
 from gradsense.fixes.fix import Edits, Fix
-from gradsense.fixes.scalarise import scalarise, stored_parts
+from gradsense.fixes.insert import detach_after
+from gradsense.fixes.scalarise import stored_parts
 from gradsense.fixes.torch_names import meaning
 from gradsense.fixes.tree import mentions, same_expression, scope_of
-from gradsense.fixes.values import is_cut
+from gradsense.fixes.values import is_cut, is_number
 from gradsense.machine.events import GraphGrows
 from gradsense.rules.editing import Code, code_of, safe
 from gradsense.rules.keeping import Spot, argument_of, as_numbers, detached, listed, names_below
@@ -18,7 +19,10 @@ from gradsense.rules.readers import used_as_tensor
 from gradsense.rules.wording import quoted
 
 # Functions of torch whose result has no graph, whatever they are given.
-_MAKERS = {f"torch.{name}" for name in ("empty", "full", "ones", "tensor", "zeros", "empty_like", "ones_like", "zeros_like")}
+_MAKERS = frozenset(
+    f"torch.{name}"
+    for name in ("empty", "empty_like", "full", "full_like", "ones", "ones_like", "tensor", "zeros", "zeros_like")
+)
 Assigning = ast.Assign | ast.AugAssign | ast.AnnAssign
 
 
@@ -30,25 +34,64 @@ def fixes_of_total(event: GraphGrows) -> Iterator[Fix]:
         return
     added = _added_in_place(statement)
     if added is not None:
-        yield from safe(f"Add it without its graph: {quoted(f'{code.text(added)}.detach()')}", _detach(code, [added]))
+        yield from safe(f"Add {quoted(code.text(added))} without its graph: `.detach()`", _detach(code, [added]))
         return
     if not isinstance(statement, Assigning):
         return
     target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+    if _is_walked(event):
+        yield from _cut_old(code, statement, target)
+        return
+    if isinstance(statement, ast.Assign) and not event.walked and not _adds_up(statement.value, target):
+        title = f"Detach {quoted(code.text(target))} in each pass: `.detach()`"
+        yield from safe(title, _detach(code, [statement.value]))
+        return
     found = [
         _as_given(Spot(code, part), event)
         for store in _stores(code, statement, target)
         for part in _terms(code, store, target)
     ]
-    number = as_numbers(found)
-    cut = detached(found)
-    titles = (f"Accumulate the number of {listed(found)} with `.item()`", f"Accumulate {listed(found)} detached")
     if isinstance(statement, ast.Assign) and _starts_with_graph(code, statement, target):
-        yield from safe(f"Detach {quoted(code.text(target))} in each pass", _detach(code, [statement.value]))
+        yield from safe(
+            f"Detach {quoted(code.text(target))} in each pass: `.detach()`", _detach(code, [statement.value])
+        )
     size = event.value.number_of_elements if event.value is not None else None
     if size == 1 and not used_as_tensor(code, target, statement):
-        yield from safe(titles[0], number)
-    yield from safe(titles[1], cut)
+        yield from safe(f"Accumulate {listed(found)} as a number: `.item()`", as_numbers(found))
+    yield from safe(f"Accumulate {listed(found)} without its graph: `.detach()`", detached(found))
+
+
+def _is_walked(event: GraphGrows) -> bool:
+    """Whether the total itself is part of a loss, so that its newest part needs its graph."""
+    return event.value is not None and event.value.node is not None and event.value.node.walked is not None
+
+
+def _adds_up(value: ast.expr, target: ast.expr) -> bool:
+    return isinstance(value, ast.BinOp | ast.IfExp) and mentions(value, target)
+
+
+def _cut_old(code: Code, statement: Assigning, target: ast.expr) -> Iterator[Fix]:
+    """Cuts what a walked state brings along from the pass before."""
+    name = quoted(code.text(target))
+    inside = set(ast.walk(statement))
+    others = [
+        node.value
+        for node in ast.walk(scope_of(code.tree, statement))
+        if isinstance(node, ast.Assign)
+        and node not in inside
+        and any(same_expression(one, target) for one in node.targets)
+    ]
+    if isinstance(statement, ast.Assign) and not any(is_number(value) for value in others):
+        old = [
+            node
+            for node in ast.walk(statement.value)
+            if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and same_expression(node, target)
+        ]
+        yield from safe(f"Detach the old {name} where it is used: `.detach()`", _detach(code, old))
+    loops = code.loops(statement)
+    if loops:
+        edits = detach_after(code.source, code.tree, loops[0].body[-1], target)
+        yield from safe(f"Detach {name} at the end of each pass", edits)
 
 
 def _added_in_place(statement: ast.stmt) -> ast.expr | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gradsense.machine.events import GraphGrows
 from gradsense.machine.graph import Node, Store, Tensor
 from gradsense.machine.place import Place
 
@@ -45,3 +46,10 @@ def line_of(place: Place, seen_from: Place) -> str:
 def store_name(store: Store) -> str:
     """The variable, attribute or container of a store, in backticks."""
     return f"`{store.name}`" if store.name else "the container"
+
+
+def growth_of(event: GraphGrows) -> str:
+    """How much a slot keeps: `3 nodes more each pass of the loop on line 7, with the activations they saved`."""
+    nodes = "1 graph node" if event.nodes_per_pass == 1 else f"{event.nodes_per_pass} graph nodes"
+    what = f"{nodes} more each time the loop on {line_of(event.where, event.culprit)} goes round"
+    return what if event.walked else f"{what}, with the activations that they saved"

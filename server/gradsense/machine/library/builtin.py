@@ -26,6 +26,7 @@ from gradsense.machine.values import (
     Value,
     Zipped,
     a_number,
+    number_from,
 )
 
 if TYPE_CHECKING:
@@ -237,6 +238,8 @@ def _number(convert: Callable[..., object]) -> Call:
             from gradsense.machine.events import SyncEachStep
 
             machine.report(SyncEachStep(place=machine.here(), tensor=first))
+        if isinstance(first, Tensor) and convert in (float, int):
+            return number_from(first, convert.__name__, machine.here())
         return a_number()
 
     return converted

@@ -137,7 +137,8 @@ def _from_data(machine: Machine, name: str, first: Value, arguments: list[Value]
         cuts = (*cuts, Cut("torch.tensor", machine.here()))
         if requires is True and any(machine.needs_grad(t) is YES for t in lost):
             machine.report(GraphLost(place=machine.here(), how="tensor", cuts=cuts, tensor=made))
-    made.cuts = cuts[-6:]
+    numbers = {id(p.cut): p.cut for p in parts if isinstance(p, Unknown) and p.cut is not None}
+    made.cuts = (*cuts, *numbers.values())[-6:]
     if any(t.origin == "unknown" for t in tensors):
         made.origin = "unknown"
     return made

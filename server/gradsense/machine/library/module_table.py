@@ -133,5 +133,8 @@ OPTION_NAMES: dict[str, tuple[str, ...]] = {
     "CrossEntropyLoss": ("weight",),
     "MultiheadAttention": ("embed_dim", "num_heads", "dropout"),
     "CosineSimilarity": ("dim",),
-    **{f"{kind}Pool{n}d": ("kernel_size", "stride") for kind in ("Max", "Avg") for n in (1, 2, 3)},
+    **{f"{kind}Pool{n}d": ("kernel_size", "stride", "padding") for kind in ("Max", "Avg") for n in (1, 2, 3)},
+    **{f"Adaptive{kind}Pool{n}d": ("output_size",) for kind in ("Max", "Avg") for n in (1, 2, 3)},
+    "PixelShuffle": ("upscale_factor",),
+    "PixelUnshuffle": ("downscale_factor",),
 }

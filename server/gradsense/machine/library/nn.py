@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gradsense.machine.books import SavedSpec
 from gradsense.machine.graph import Shape, Tensor
-from gradsense.machine.library import ops
+from gradsense.machine.library import layer_shapes, ops
 from gradsense.machine.library.arguments import argument
 from gradsense.machine.library.module_table import ACTIVATIONS, DROPOUTS, LOSSES, OPTION_NAMES, PLAIN
 from gradsense.machine.tri import NO, YES
@@ -175,8 +175,21 @@ def forward(
         name, names = PLAIN[kind]
         extra = {n: module.options[n] for n in names if n in module.options}
         weight = held.get("weight") if kind == "PReLU" else None
-        return ops.operate(machine, name, [tensor, *([weight] if weight is not None else arguments[1:])], extra)
+        shape = _plain_shape(kind, module, tensor)
+        return ops.operate(machine, name, [tensor, *([weight] if weight is not None else arguments[1:])], extra, shape=shape)
     return _layer(machine, module, kind, tensor, arguments, keywords)
+
+
+def _plain_shape(kind: str, module: Instance, tensor: Tensor) -> Shape | None:
+    """The size of a pooling's or shuffle's result; None leaves it to the op."""
+    if "Pool" in kind and kind[-2:-1].isdigit():
+        dims = int(kind[-2])
+        if kind.startswith("Adaptive"):
+            return layer_shapes.adaptive(tensor.shape, module.options, dims)
+        return layer_shapes.pooling(tensor.shape, module.options, dims)
+    if kind == "PixelShuffle":
+        return layer_shapes.pixel_shuffle(tensor.shape, module.options.get("upscale_factor"))
+    return None
 
 
 def _layer(
@@ -192,7 +205,9 @@ def _layer(
         name = kind.removeprefix("Lazy")
         dims = name[-2:].lower()
         op = f"conv_transpose{dims}" if "Transpose" in name else f"conv{dims}"
-        return ops.operate(machine, f"nn.functional.{op}", [tensor, weight, bias])
+        count = int(dims[0])
+        shape = layer_shapes.convolution(tensor.shape, module.options, count, transpose="Transpose" in name)
+        return ops.operate(machine, f"nn.functional.{op}", [tensor, weight, bias], shape=shape)
     if "Norm" in kind and kind not in ("LocalResponseNorm", "CrossMapLRN2d"):
         return _norm(machine, module, kind, tensor)
     if kind in ("Embedding", "EmbeddingBag"):
@@ -276,7 +291,10 @@ def _recurrent(
         saved: list[SavedSpec] = [(t, True) for t in [*kept_input, *states, *weights.values()]]
         if module.options.get("bidirectional") is not True:
             saved.append((0, True))
-        out, h, c = machine.record("lstm", every, saved, private=True, differentiable=(True, True, True))
+        sizes = layer_shapes.recurrent(tensor.shape, module.options)
+        out, h, c = machine.record(
+            "lstm", every, saved, private=True, shapes=[sizes[0], sizes[1], sizes[1]], differentiable=(True, True, True)
+        )
         return out, (h, c)
     if kind == "LSTMCell":
         saved = [(t, True) for t in [tensor, *states[:1], *hidden_weights]]
@@ -291,5 +309,6 @@ def _recurrent(
         shape = (tensor.shape[0], hidden) if tensor.shape and len(tensor.shape) == 2 else None
         return machine.record(kind.lower(), every, saved, private=True, shape=shape)[0]
     saved = [(t, True) for t in [*hidden_weights, *states, *kept_input]]
-    out, h = machine.record(kind.lower(), every, saved, private=True, differentiable=(True, True))
+    sizes = layer_shapes.recurrent(tensor.shape, module.options)
+    out, h = machine.record(kind.lower(), every, saved, private=True, shapes=list(sizes), differentiable=(True, True))
     return out, h

@@ -96,7 +96,7 @@ def call(machine: Machine, name: str, arguments: list[Value], keywords: dict[str
                 return a_number()
         return a_number()
     if name.startswith(("numpy", "matplotlib", "seaborn", "pandas")):
-        _as_arrays(machine, name, last, [*arguments, *keywords.values()])
+        _as_arrays(machine, last, [*arguments, *keywords.values()], keywords.get("out"))
     if name in ("sys.exit", "os._exit"):
         raise ProgramRaises("SystemExit")
     if name.startswith(DATA_PACKAGES):
@@ -106,8 +106,11 @@ def call(machine: Machine, name: str, arguments: list[Value], keywords: dict[str
     return unknown.call_unknown(machine, Unknown(name=last), arguments, keywords, node)
 
 
-def _as_arrays(machine: Machine, name: str, last: str, values: list[Value]) -> None:
+def _as_arrays(machine: Machine, last: str, values: list[Value], out: Value) -> None:
     """numpy and plotting turn tensors into arrays, which raises where one needs grad."""
+    for value in values:
+        if isinstance(value, Unknown) and value.alias is not None and value is out:
+            machine.mark_alias_write(value.alias)
     if last not in ARRAY_MAKERS:
         return
     for value in values:

@@ -13,7 +13,7 @@ from gradsense.machine.library.arguments import argument
 from gradsense.machine.ops.table import table
 from gradsense.machine.place import Place
 from gradsense.machine.tri import MAYBE, NO, YES
-from gradsense.machine.values import ListValue, Unknown, Value, a_number
+from gradsense.machine.values import ListValue, Unknown, Value, a_number, number_from
 
 if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
@@ -173,7 +173,7 @@ def _detach_in_place(machine: Machine, tensor: Tensor, arguments: list[Value], k
 def _item(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     if tensor.device == "cuda" and machine.epoch:
         machine.report(SyncEachStep(place=machine.here(), tensor=tensor))
-    return a_number()
+    return number_from(tensor, "item", machine.here())
 
 
 def _numpy(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: dict[str, Value]) -> Value:
@@ -229,7 +229,7 @@ def _contiguous(machine: Machine, tensor: Tensor, arguments: list[Value], keywor
 
 
 def _tolist(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: dict[str, Value]) -> Value:
-    numbers = ListValue([a_number()])
+    numbers = ListValue([number_from(tensor, "tolist", machine.here())])
     numbers.homogeneous = True
     return numbers
 

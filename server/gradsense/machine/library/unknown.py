@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from gradsense.machine.events import NoGraph
 from gradsense.machine.graph import Tensor
 from gradsense.machine.library.arguments import flag
 from gradsense.machine.tri import NO, YES
@@ -120,6 +121,19 @@ def _run_callbacks(machine: Machine, values: list[Value]) -> None:
             machine.handed_over.add(value.node)
 
 
+def _backward_of_number(machine: Machine, number: Unknown) -> None:
+    """`loss.item().backward()`: a number has no `backward`.
+
+    Raises:
+        PathEnds: always, since that raises.
+    """
+    cut = number.cut
+    assert cut is not None
+    machine.report(
+        NoGraph(place=machine.here(), tensor=cut.lost[0], cuts=(cut,), walk_kind="number", spot=cut.place)
+    )
+
+
 def _by_name(
     machine: Machine,
     name: str | None,
@@ -140,6 +154,9 @@ def _by_name(
         if name == "zero_grad" and owner.phantom is not None:
             machine.zero_gradients([owner.phantom])
             return (None,)
+    if name == "backward" and isinstance(owner, Unknown) and owner.number and owner.cut is not None:
+        _backward_of_number(machine, owner)
+        return (None,)
     if name in ("backward", "manual_backward"):
         create = flag(keywords.get("create_graph"), False, False)
         retain = flag(keywords.get("retain_graph"), create, True)

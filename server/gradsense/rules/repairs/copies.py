@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from gradsense.fixes.detach import clone_value
 from gradsense.fixes.fix import Fix
 from gradsense.fixes.inplace_calls import viewed
+from gradsense.fixes.methods import replace_expression
 from gradsense.fixes.torch_names import is_torch_function
 from gradsense.machine.graph import Node, Saved, Tensor
-from gradsense.rules.editing import Code, code_of, safe
+from gradsense.machine.place import Place
+from gradsense.rules.editing import Code, code_of, safe, unsafe
 from gradsense.rules.wording import quoted
 
 
@@ -27,13 +29,31 @@ def save_a_copy(node: Node, saved: Saved) -> Iterator[Fix]:
     if saved.tensor is node.output:
         yield from safe(f"Copy {quoted(code.text(expression))}", clone_value(code.source, code.tree, expression))
         return
-    parts = _spelt(code, expression, saved.tensor)
+    parts = _spelt(code, expression, node, saved.tensor)
     if parts:
         name = quoted(code.text(parts[0]))
         yield from safe(f"Save a copy of {name}", clone_value(code.source, code.tree, *parts))
 
 
-def _spelt(code: Code, expression: ast.expr, tensor: Tensor) -> list[ast.expr]:
+def copy_of(place: Place) -> Iterator[Fix]:
+    """Copies what an expression makes, such as an expanded view, so that it has memory of its own."""
+    code = code_of(place)
+    expression = code.expression(place.node)
+    if expression is not None:
+        yield from safe(f"Copy {quoted(code.text(expression))}", clone_value(code.source, code.tree, expression))
+
+
+def copies_of_parts(place: Place) -> Iterator[Fix]:
+    """Copies each output of a `chunk`, `split` or `unbind`; writes to them no longer reach the whole."""
+    code = code_of(place)
+    call = code.expression(place.node)
+    if isinstance(call, ast.Call):
+        text = code.text(call)
+        new = f"tuple(part.clone() for part in {text})"
+        yield from unsafe(f"Copy the parts of {quoted(text)}", replace_expression(code.source, code.tree, call, new))
+
+
+def _spelt(code: Code, expression: ast.expr, node: Node, tensor: Tensor) -> list[ast.expr]:
     """The operands of an operation that are the tensor or a view of it."""
     operands = list(_operands(code.tree, expression))
     names = set(tensor.names())
@@ -42,7 +62,7 @@ def _spelt(code: Code, expression: ast.expr, tensor: Tensor) -> list[ast.expr]:
     found = [operand for operand in operands if code.text(operand) in names or code.text(viewed(operand)) in names]
     if not found and tensor.parameter:
         found = [operand for operand in operands if isinstance(operand, ast.Attribute) and operand.attr in _WEIGHTS]
-    if not found and len(operands) == 1 and not tensor.parameter:
+    if not found and len(operands) == 1 and tensor in node.inputs and not tensor.parameter:
         found = operands
     return found
 

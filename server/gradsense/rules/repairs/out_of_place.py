@@ -9,8 +9,9 @@ from gradsense.fixes.fix import Fix
 from gradsense.fixes.inplace_calls import written_tensor
 from gradsense.fixes.insert import clone_before
 from gradsense.fixes.out_of_place import out_of_place
-from gradsense.machine.graph import Node, Saved, Tensor
+from gradsense.machine.graph import Node, Saved, Store, Tensor
 from gradsense.machine.place import Place
+from gradsense.machine.values import DictValue, ListValue
 from gradsense.rules.editing import Code, code_of, safe, unsafe
 from gradsense.rules.repairs.aliases import is_item, seen_elsewhere
 from gradsense.rules.repairs.copies import save_a_copy
@@ -45,6 +46,8 @@ def moving(place: Place, written: Tensor | None, *aliases: Tensor) -> tuple[bool
     if node is None:
         return False, []
     target = written_tensor(code.tree, node)
+    if isinstance(target, ast.Name) and not code.rebinds(node, target.id):
+        return False, []
     name = code.text(target) if target is not None else ""
     shared = seen_elsewhere(place, name, (written, *aliases))
     offer = unsafe if shared else safe
@@ -52,7 +55,8 @@ def moving(place: Place, written: Tensor | None, *aliases: Tensor) -> tuple[bool
     items = _is_item(code, node, (written, *aliases))
     fixes = list(offer(f"Write {shown} out of place", out_of_place(code.source, code.tree, node, items=items)))
     statement = code.statement(node)
-    if target is not None and statement is not None and not items:
+    whole = not any(_holds(store) for tensor in (written, *aliases) if tensor for store in tensor.stores if store.name == name)
+    if target is not None and statement is not None and not items and whole:
         edits = clone_before(code.source, code.tree, statement, target)
         fixes += offer(f"Write to a copy: `{name} = {name}.clone()` first", edits)
     return shared, fixes
@@ -79,3 +83,8 @@ def _is_item(code: Code, node: ast.stmt | ast.expr, tensors: tuple[Tensor | None
         return False
     container = code.text(target.value)
     return any(is_item(tensor, container) for tensor in tensors)
+
+
+def _holds(store: Store) -> bool:
+    """Whether what was stored is a container of the tensor and not the tensor."""
+    return isinstance(store.what, tuple | ListValue | DictValue)
