@@ -7,9 +7,9 @@ An entry is a `## title`, a line or two that say why, and fenced blocks whose in
     ```python fault silent      runs, and the asserts at its end show what is wrong
     ```python clean             right, and close to the fault
 
-In a fault, `# <- GS102` ends each line on which a person might mend it (`# <- GS102, GS301` where two rules may say so).
-A program of several files is a row of blocks, each with `file=NAME`, its `main.py` last; a block `python shared file=NAME`
-belongs to all programs of the entry.
+In a fault, `# <- GS102` ends each line on which a person might mend it, `# <- GS102, GS301` where two rules may say so.
+A program of several files is a row of blocks, each with `file=NAME`, its `main.py` last; a block with the info string
+`python shared file=NAME` belongs to all programs of the entry.
 """
 
 from __future__ import annotations

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from gradsense.machine import growth
-from gradsense.machine.events import ConstantGradient, DeadTerm, GradientsDiscarded, RetainedWalk
-from gradsense.machine.graph import Walk
+from gradsense.machine.events import (
+    ConstantGradient,
+    DeadTerm,
+    GradientsDiscarded,
+    LossNeverWalked,
+    NeverReached,
+    RetainedWalk,
+    WastedWalk,
+)
+from gradsense.machine.graph import Node, Store, Tensor, Walk
 from gradsense.machine.place import Place
+from gradsense.machine.story import in_frame_of
+from gradsense.machine.tri import YES
 from gradsense.machine.walking import reachable
 
 if TYPE_CHECKING:
@@ -20,6 +31,9 @@ def conclude(machine: Machine) -> None:
     _discarded(machine)
     _dead_terms(machine)
     _constant_gradients(machine)
+    _never_reached(machine)
+    _never_walked(machine)
+    _wasted(machine)
     _retained(machine)
 
 
@@ -75,6 +89,117 @@ def _constant_gradients(machine: Machine) -> None:
         if machine.optimizers and not below & trained:
             continue
         machine.events.append(ConstantGradient(place=walk.place, grad_call=cut.place, walk=walk))
+
+
+def _never_reached(machine: Machine) -> None:
+    """Parameters that an optimizer stepped over without a gradient, although a walked loss was computed from them."""
+    if machine.ended_early or not machine.steps:
+        return
+    stepped = [o for o in machine.optimizers if o.complete and any(s[0] is o for s in machine.steps)]
+    missing = {
+        p
+        for o in stepped
+        for p in o.parameters
+        if p.parameter and not p.contributions and not p.spent and not p.has_gradient and p.needs is YES
+    }
+    if not missing:
+        return
+    seen: set[tuple[object, ...]] = set()
+    for walk in machine.walks:
+        if walk.kind != "backward" or walk.root is None:
+            continue
+        for cut in walk.cuts:
+            if cut.how in ("grad", "no_grad") or cut.place.key in seen:
+                continue
+            reached = reachable(machine.edge(t) for t in cut.lost)
+            lost = [n.accumulates for n in reached if n.accumulates in missing]
+            if lost and lost[0] is not None:
+                seen.add(cut.place.key)
+                event = NeverReached(place=walk.place, parameter=lost[0], cut=cut, walk=walk)
+                event.also = [(walk.place, "walked here")]
+                machine.events.append(event)
+
+
+LOSS_NAME = re.compile(r"loss|(^|_)err(or)?(_|$|[A-Z])|cost|objective", re.IGNORECASE)
+NOT_TRAINED = re.compile(r"val|test|eval|metric|best|log|avg|mean|prev|total|running|epoch|sum|hist", re.IGNORECASE)
+
+
+def _never_walked(machine: Machine) -> None:
+    """Losses in the pass of a step that no walk takes in, in any pass."""
+    if machine.ended_early or machine.is_unit or not machine.steps:
+        return
+    trained = {p for o in machine.optimizers if o.complete for p in o.parameters}
+    escaped = 0
+    for node in machine.escaped:
+        escaped |= node.ancestry
+    step_epochs = {epoch for epoch in machine.step_epochs}
+    by_place: dict[tuple[object, ...], list[tuple[Store, Tensor]]] = {}
+    for store, tensor in machine.losses:
+        by_place.setdefault(store.place.key, []).append((store, tensor))
+    for instances in by_place.values():
+        store, tensor = instances[-1]
+        if not LOSS_NAME.search(store.name) or NOT_TRAINED.search(store.name):
+            continue
+        if not all(s.epoch in step_epochs for s, _ in instances):
+            continue
+        if all(_is_lost(machine, t, trained, escaped) for _, t in instances):
+            event = LossNeverWalked(place=store.place, loss=tensor)
+            event.also = [(machine.steps[-1][1], "stepped here")]
+            machine.events.append(event)
+
+
+def _is_lost(machine: Machine, tensor: Tensor, trained: set[Tensor], escaped: int) -> bool:
+    """Whether nothing walked the tensor, and it would have moved a parameter."""
+    node = tensor.node
+    if node is None or node.walked is not None or not node.sure or tensor.number_of_elements != 1:
+        return False
+    if any(s.kind != "name" for s in tensor.stores) or (node.ancestry & escaped) == node.ancestry:
+        return False
+    reached = reachable([node])
+    if any(not n.sure for n in reached):
+        return False
+    fresh = [n for n in reached if n.walked is None and n.accumulates is None]
+    return any(p.accumulates in trained for n in fresh for p in n.parents if p.accumulates is not None)
+
+
+def _wasted(machine: Machine) -> None:
+    """Walks that ran through a network of which every gradient was zeroed unused: an argument that should be detached."""
+    if machine.ended_early:
+        return
+    seen: set[tuple[object, ...]] = set()
+    for walk in machine.walks:
+        lost = walk.lost_leaves
+        if not lost or not walk.used_leaves or lost & walk.used_leaves or walk.root is None or walk.kind != "backward":
+            continue
+        parameters = {t for t in lost if t.parameter}
+        if not parameters:
+            continue
+        use = _entrance(machine, walk, parameters)
+        if use is not None and use.key not in seen:
+            seen.add(use.key)
+            machine.events.append(WastedWalk(place=walk.place, walk=walk, use=use))
+
+
+def _entrance(machine: Machine, walk: Walk, lost: set[Tensor]) -> Place | None:
+    """Where a value that depends only on the lost parameters enters the rest of the graph."""
+    assert walk.root is not None
+    order = sorted(reachable([machine.edge(walk.root)]), key=lambda n: n.order)
+    below: dict[Node, tuple[bool, int]] = {}
+    for node in order:
+        own = node.accumulates
+        if own is not None:
+            below[node] = (own in lost or not own.parameter, int(own in lost))
+            continue
+        parts = [below.get(p, (True, 0)) for p in node.parents]
+        below[node] = (all(p for p, _ in parts), sum(c for _, c in parts))
+    for node in reversed(order):
+        if below[node][0]:
+            continue
+        for parent in node.parents:
+            pure, count = below[parent]
+            if pure and count >= 2 and parent.output is not None:
+                return in_frame_of(node.place, list(parent.output.stores))
+    return None
 
 
 def _retained(machine: Machine) -> None:

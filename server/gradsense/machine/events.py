@@ -399,6 +399,37 @@ class LossNeverWalked(Event):
 
 
 @dataclass(eq=False, kw_only=True)
+class NeverReached(Event):
+    """A parameter that an optimizer holds gets no gradient in any pass, and a value computed from it was cut off.
+
+    Attributes:
+        cut: where the graph that led to it ends.
+    """
+
+    parameter: Tensor
+    cut: Cut
+    walk: Walk
+
+    @property
+    def culprit(self) -> Place:
+        return self.cut.place
+
+
+@dataclass(eq=False, kw_only=True)
+class StaleValue(Event):
+    """Computed from parameters before the loop and walked every pass, saving nothing: no error, and never up to date."""
+
+    node: Node
+    walk: Walk
+    spot: Place
+    held: Tensor | None
+
+    @property
+    def culprit(self) -> Place:
+        return self.spot
+
+
+@dataclass(eq=False, kw_only=True)
 class DiscardedResult(Event):
     """An out-of-place method as a statement: its result is thrown away."""
 

@@ -128,6 +128,8 @@ class Walk:
     known: bool = True
     needed: bool = False
     targets: set[Tensor] = field(default_factory=set)
+    cuts: tuple[Cut, ...] = ()
+    lost_leaves: set[Tensor] = field(default_factory=set)
     used_leaves: set[Tensor] = field(default_factory=set)
     loss_terms: list[Tensor] = field(default_factory=list)
 

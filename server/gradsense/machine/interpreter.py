@@ -106,6 +106,8 @@ class Machine(Statements):
         self.zeroed = {}
         self.dead_terms = []
         self.constant_gradients = []
+        self.losses = []
+        self.step_epochs = set()
         self.grad_walks = {}
         self.escaped = []
         self.walks = []

@@ -132,6 +132,8 @@ class State(Walking):
         self.failures: list[str] = []
         self.cut_short = False
         self.is_unit = False
+        # Scalars with a graph that were given a name.
+        self.losses: list[tuple[Store, Tensor]] = []
         # Functions handed to unseen code, which may call them.
         self.handed_over: set[ast.AST] = set()
         # Walks that kept their graph, with the call.
@@ -221,7 +223,9 @@ class State(Walking):
         """Binds a variable."""
         frame = self.scope_of(name)
         frame.variables[name] = value
-        frame.stores[name] = self.note_store(value, "name", name, target, value_node, None)
+        store = frame.stores[name] = self.note_store(value, "name", name, target, value_node, None)
+        if type(value) is Tensor and value.shape == () and value.node is not None:
+            self.losses.append((store, value))
 
     def get_name(self, name: str) -> tuple[bool, Value]:
         """Looks a variable up: whether it is bound, and its value."""

@@ -133,6 +133,8 @@ class Statements(Expressions):
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
         if receiver is None or isinstance(receiver, ast.Call) or value.origin == "unknown":
             return
+        if value.stores:
+            return
         if method == "detach" and not value.cuts:
             return
         if any(keyword.arg == "out" for keyword in call.keywords):

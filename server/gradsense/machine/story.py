@@ -125,6 +125,15 @@ def saved_modified(books: Walking, node: Node, saved: Saved, write: Write, walk:
     return event
 
 
+# Views follow the parameter that they look at.
+FOLLOWING = frozenset("view t transpose permute select slice narrow reshape unbind chunk split squeeze unsqueeze expand T mT".split())
+
+
+def made_outside(epoch: Epoch, now: Epoch) -> bool:
+    """Whether something was made before a loop that is running now."""
+    return carried_from(epoch, now) and not _in_this_loop(epoch, now)
+
+
 def _held(books: Walking, meeting: Node, entry: Node | None) -> Tensor | None:
     """The tensor through which the new graph hangs on the old one: of several outputs, the one that was used."""
     if entry is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from gradsense.machine import story
-from gradsense.machine.books import Books
+from gradsense.machine.books import Books, merge_cuts
 from gradsense.machine.events import (
     CreateGraphBackward,
     DeadTerm,
@@ -14,9 +14,10 @@ from gradsense.machine.events import (
     NotScalar,
     SavedModified,
     SilentlyModified,
+    StaleValue,
 )
 from gradsense.machine.graph import Contribution, Cut, Node, Store, Tensor, Walk, Write
-from gradsense.machine.place import Place, common_frame
+from gradsense.machine.place import Epoch, Place, common_frame
 from gradsense.machine.tri import NO, YES
 from gradsense.machine.values import Optimizer
 
@@ -59,6 +60,7 @@ class Walking(Books):
         self.steps: list[tuple[Optimizer, Place, int]] = []
         # Updates of leaves by their own gradients, written out.
         self.hand_steps = 0
+        self.step_epochs: set[Epoch] = set()
         # Walks whose contributions were zeroed: (walk, loop pass differs) -> (unused, used, place of the zeroing).
         self.zeroed: dict[tuple[int, bool], tuple[Walk, list[int], Place, int]] = {}
         # Walked losses with a term that is a gradient without a graph, and the walk that made such a gradient.
@@ -95,6 +97,7 @@ class Walking(Books):
             return None
         walk = Walk(self.here(), self.tick(), kind, retain, create_graph, self.epoch, walked_roots[0])
         walk.targets = set(inputs or ())
+        walk.cuts = merge_cuts(r.cuts for r in walked_roots)
         self.walks.append(walk)
         edges = [self.edge(t) for t in walked_roots]
         reached = reachable(edges)
@@ -114,6 +117,7 @@ class Walking(Books):
                 node.walked.needed = True
                 self._note_hidden_carry(node, walk)
             self._check_saved(node, walk, node in surely)
+        self._check_stale(running, walk)
         for node in running:
             if not retain:
                 node.freed = node.freed or walk
@@ -176,6 +180,23 @@ class Walking(Books):
 
     def _note_hidden_carry(self, node: Node, walk: Walk) -> None:
         """Hook for the interpreter's retain rules; the books themselves need nothing here."""
+
+    def _check_stale(self, running: list[Node], walk: Walk) -> None:
+        """A node made before the loop that saves nothing can be walked again, but holds what the parameters were."""
+        if not self.epoch or walk.kind != "backward":
+            return
+        for node in running:
+            before = node.walked
+            if before is None or before is walk or node.raises_when_walked_twice or node.accumulates is not None:
+                continue
+            if not story.made_outside(node.epoch, self.epoch) or node.op in story.FOLLOWING or not node.sure:
+                continue
+            leaves = [p.accumulates for p in reachable([node]) if p.accumulates is not None]
+            if any(w.kind == "step" and node.order < w.order for t in leaves for w in t.storage.writes):
+                held = node.output
+                spot = story.holder(node, list(held.stores) if held is not None else [])
+                self.report(StaleValue(place=walk.place, node=node, walk=walk, spot=spot, held=held))
+                return
 
     # ------------------------------------------------------------------ gradients
 
@@ -283,6 +304,8 @@ class Walking(Books):
             )
             entry = self.zeroed.setdefault((id(walk), other_pass), (walk, [0, 0], self.here(), self.tick()))
             entry[1][0 if contribution.used is None else 1] += 1
+            if contribution.used is None:
+                walk.lost_leaves.add(leaf)
 
 
 def sum_terms(root: Tensor) -> list[Tensor]:

@@ -99,6 +99,7 @@ def step(machine: Machine, optimizer: Optimizer, closure: Value, node: ast.AST |
 
 def _apply(machine: Machine, optimizer: Optimizer) -> None:
     machine.mark_reached()
+    machine.step_epochs.add(machine.epoch)
     machine.steps.append((optimizer, machine.here(), machine.tick()))
     stale = False
     for parameter in optimizer.parameters:
