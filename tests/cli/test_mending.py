@@ -68,9 +68,9 @@ def test_hints_are_not_mended() -> None:
 
 def test_a_mended_fault_may_uncover_the_next() -> None:
     def check(source):  # type: ignore[no-untyped-def]
-        for old, new in (("one", "two"), ("two", "three")):
+        for old, new, code in (("one", "two", "GS102"), ("two", "three", "GS201")):
             if old in source.text:
-                return [finding(source, old, replacing(source, old, new), code=f"GS20{len(old)}")]
+                return [finding(source, old, replacing(source, old, new), code=code)]
         return []
 
     after, mended = run(b"one\n", check)
@@ -108,6 +108,13 @@ def test_a_fix_that_does_not_help_is_applied_once() -> None:
     assert after == b"first = 1\nx.detach()\n"
     assert len(mended.mends) == 1
     assert len(mended.findings) == 1
+
+
+def test_no_other_fix_is_put_on_top_of_one_that_did_not_help() -> None:
+    def check(source):  # type: ignore[no-untyped-def]
+        return [finding(source, "x", replacing(source, "x", "x.detach()"), replacing(source, "x", "x.clone()"))]
+
+    assert run(b"x\n", check)[0] == b"x.detach()\n"
 
 
 def test_the_same_fix_elsewhere_is_still_applied_after_one_that_did_not_help() -> None:

@@ -78,14 +78,14 @@ def _choose(state: Mended, unsafe: bool, done: Sequence[_Done]) -> list[Mend]:
         if finding.severity is Severity.HINT:
             # It says that the code is right as it stands.
             continue
+        if any(old.covers(finding, state.files) for old in done):
+            # It was mended and came back. Another fix on top of one that did not help would make it worse.
+            continue
         for fix in finding.fixes:
             if fix.applicability is Applicability.UNSAFE and not unsafe:
                 continue
             mend = Mend(finding, fix, place(sources, finding.path, finding.span))
             if mend in refused or not all(edit.path in state.files for edit in fix.edits):
-                continue
-            if any(old.covers(mend, state.files) for old in done):
-                # It was applied here and the finding came back, so it does not help.
                 continue
             if not any(_in_the_way(mend, other) for other in chosen):
                 chosen.append(mend)
@@ -157,7 +157,6 @@ class _Done:
 
     path: str
     code: str
-    title: str
     stretches: tuple[tuple[int, int], ...]
 
     @classmethod
@@ -170,7 +169,7 @@ class _Done:
         for edit in mend.fix.edits:
             if edit.path == finding.path:
                 stretches.append((source.offset(*edit.span.start), source.offset(*edit.span.end)))
-        return cls(finding.path, finding.code, mend.fix.title, tuple(stretches)).moved(files, applied)
+        return cls(finding.path, finding.code, tuple(stretches)).moved(files, applied)
 
     def moved(self, files: Files, applied: Sequence[Mend]) -> _Done:
         """The same places after a round of edits."""
@@ -188,10 +187,9 @@ class _Done:
 
         return replace(self, stretches=tuple((min(start(a), stop(b)), stop(b)) for a, b in self.stretches))
 
-    def covers(self, mend: Mend, files: Files) -> bool:
-        """Whether this was the same fix, for a finding of the same kind at the same place."""
-        finding = mend.finding
-        if (finding.path, finding.code, mend.fix.title) != (self.path, self.code, self.title):
+    def covers(self, finding: Finding, files: Files) -> bool:
+        """Whether this mended a finding of the same kind at the same place."""
+        if (finding.path, finding.code) != (self.path, self.code):
             return False
         at = files[finding.path].source.offset(*finding.span.start)
         return any(begin <= at <= end for begin, end in self.stretches)

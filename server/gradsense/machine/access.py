@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from gradsense.machine import library
-from gradsense.machine.events import GradOfNonLeaf, GradOfNonLeafUsed, SavedRead
+from gradsense.machine.events import GradOfNonLeaf, GradOfNonLeafUsed, RequiresGradOfNonLeaf, SavedRead
 from gradsense.machine.graph import Cut, Storage, Tensor, Write
 from gradsense.machine.place import Place
 from gradsense.machine.shapes import index_shape
@@ -349,8 +349,10 @@ class Access(State):
 
     def set_requires_grad(self, tensor: Tensor, needed: bool | None) -> None:
         """`requires_grad_(needed)`, which torch allows on leaves only."""
-        self.needs_grad(tensor)
+        needs = self.needs_grad(tensor)
         if not tensor.leaf:
+            if needed is False and tensor.origin == "known":
+                self.report(RequiresGradOfNonLeaf(place=self.here(), tensor=tensor, sure=needs is YES))
             return
         if needed is True and tensor.needs is NO and tensor.cuts:
             tensor.promoted = self.here()

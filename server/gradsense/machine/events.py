@@ -430,6 +430,25 @@ class StaleValue(Event):
 
 
 @dataclass(eq=False, kw_only=True)
+class InputNotInGraph(Event):
+    """An input of `autograd.grad` that does not need grad (`no_grad`) or is no part of the graph (`unused`)."""
+
+    raises = True
+
+    tensor: Tensor
+    why: str
+
+
+@dataclass(eq=False, kw_only=True)
+class RequiresGradOfNonLeaf(Event):
+    """`requires_grad_(False)`, or `requires_grad = False`, on a computed tensor."""
+
+    raises = True
+
+    tensor: Tensor
+
+
+@dataclass(eq=False, kw_only=True)
 class DiscardedResult(Event):
     """An out-of-place method as a statement: its result is thrown away."""
 

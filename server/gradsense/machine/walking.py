@@ -18,7 +18,7 @@ from gradsense.machine.events import (
 )
 from gradsense.machine.graph import Contribution, Cut, Node, Store, Tensor, Walk, Write
 from gradsense.machine.place import Epoch, Place, common_frame
-from gradsense.machine.tri import NO, YES
+from gradsense.machine.tri import MAYBE, NO, YES
 from gradsense.machine.values import Optimizer
 
 
@@ -220,7 +220,10 @@ class Walking(Books):
                         if not created:
                             created = [self.gradient_node(order)]
                         parents = [created[0]] + ([g] if previous is not None and (g := self.graph_of(previous)) else [])
-                        leaf.gradient.needs = YES if created[0].sure else leaf.gradient.needs
+                        if not created[0].parents and len(parents) == 1:
+                            # Linear in all that needs grad: a constant.
+                            continue
+                        leaf.gradient.needs = YES if created[0].sure else MAYBE
                         leaf.gradient.leaf = False
                         leaf.gradient.node = self.record_node("AccumulateGrad", parents, [], False, created[0].sure)
                         leaf.gradient.node.output = leaf.gradient

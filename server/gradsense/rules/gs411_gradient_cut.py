@@ -18,7 +18,7 @@ net = nn.Linear(3, 1)
 opt = torch.optim.SGD([scale, *net.parameters()], lr=0.1)
 for _ in range(3):
     x = torch.randn(4, 3)
-    loss = net(x * scale.detach()).pow(2).mean()
+    loss = net(x * scale.round()).pow(2).mean()
     opt.zero_grad()
     loss.backward()
     opt.step()
@@ -61,6 +61,7 @@ from collections.abc import Iterable
 from gradsense.machine.events import NeverReached
 from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
+from gradsense.rules.finding import Severity
 from gradsense.rules.wording import tensor_name
 
 
@@ -68,6 +69,10 @@ class GradientCut(Rule[NeverReached]):
     code, name = "GS411", "gradient-cut"
     listens_to = NeverReached
     outcome = "silent"
+
+    def severity(self, event: NeverReached) -> Severity:
+        # `detach()` is written on purpose more often than by mistake.
+        return Severity.INFORMATION if event.cut.how in ("detach", "data", "detach_") else Severity.WARNING
 
     def message(self, event: NeverReached) -> str:
         parameter = tensor_name(event.parameter, "a parameter that the optimizer steps")

@@ -6,12 +6,13 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from gradsense.machine.events import AnomalyOn, OutWithGrad, RetainedWalk
+from gradsense.machine.events import AnomalyOn, InputNotInGraph, OutWithGrad, RetainedWalk
 from gradsense.machine.graph import Cut, Tensor
 from gradsense.machine.library import grad_mode
 from gradsense.machine.library.arguments import argument, flag
-from gradsense.machine.tri import NO, YES, any_of
+from gradsense.machine.tri import MAYBE, NO, YES, any_of
 from gradsense.machine.values import ContextValue, GradMode, Unknown, Value
+from gradsense.machine.walking import reachable
 
 if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
@@ -155,6 +156,8 @@ def grad(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) -
     known_inputs = [t for t in wanted if isinstance(t, Tensor)]
     complete = len(known_inputs) == len(wanted)
     running = None
+    if known_roots and complete:
+        check_inputs(machine, known_roots, known_inputs, keywords)
     if known_roots:
         running = walk(
             machine,
@@ -172,8 +175,10 @@ def grad(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) -
     node = machine.gradient_node(running) if create and running else None  # type: ignore[arg-type]
     for item in wanted:
         gradient = machine.tensor(item.shape if isinstance(item, Tensor) else None, item.dtype if isinstance(item, Tensor) else None)
-        if node is not None:
-            gradient.needs = YES if node.sure else gradient.needs
+        if node is not None and not node.parents:
+            gradient.cuts = ()
+        elif node is not None:
+            gradient.needs = YES if node.sure else MAYBE
             gradient.leaf = False
             gradient.node = node
             if node.output is None:
@@ -186,6 +191,33 @@ def grad(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) -
             machine.grad_walks[id(cut)] = machine.walks[-1]
         results.append(gradient)
     return tuple(results)
+
+
+def check_inputs(
+    machine: Machine, roots: list[Tensor], inputs: list[Tensor], keywords: Mapping[str, Value]
+) -> None:
+    """`autograd.grad` wants every input to need grad, and, unless told otherwise, to be part of the graph.
+
+    Raises:
+        PathEnds: if that surely raises.
+    """
+    for tensor in inputs:
+        if tensor.origin == "unknown" or tensor.phantom:
+            continue
+        if machine.needs_grad(tensor) is NO and not machine.inference:
+            machine.report(InputNotInGraph(place=machine.here(), tensor=tensor, why="no_grad", sure=True))
+    if keywords.get("allow_unused") not in (None, False) or keywords.get("materialize_grads") not in (None, False):
+        return
+    if any(machine.needs_grad(r) is not YES for r in roots):
+        return
+    reached = reachable(machine.edge(r) for r in roots)
+    if not all(n.sure and n.op != "grad" for n in reached):
+        # The node of a gradient knows what it was made of only as a whole.
+        return
+    for tensor in inputs:
+        edge = machine.edge(tensor)
+        if edge is not None and edge not in reached and not tensor.phantom and tensor.origin == "known":
+            machine.report(InputNotInGraph(place=machine.here(), tensor=tensor, why="unused", sure=True))
 
 
 def variable(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) -> Value:

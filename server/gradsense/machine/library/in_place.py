@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # They overwrite the tensor: the old value's graph stays an edge, and nothing is saved.
 OVERWRITING = frozenset(("zero", "fill", "copy", "normal", "uniform", "bernoulli", "random", "exponential", "trunc_normal",
                          "log_normal", "cauchy", "geometric", "fill_diagonal"))
+# With the tensor itself as an operand they save it as it was.
+TEARING = frozenset(("addcmul", "addcdiv"))
 INTEGER_OPERATORS = frozenset(("bitwise_and", "bitwise_or", "bitwise_xor", "floor_divide", "bitwise_left_shift"))
 
 
@@ -63,6 +65,9 @@ def write(
         return tensor
     row, saved, private, perhaps = _books(machine, tensor, name, arguments, keywords or {})
     kept = [Saved(what, what.storage.version, known) for what, known in saved]
+    if any(a is tensor for a in others) and row is not None:
+        # `x.addcmul_(x, x)`: what it saves of itself is torn by its own write.
+        kept = [Saved(s.tensor, s.version - (s.tensor is tensor and name in TEARING), s.sure) for s in kept]
     maker = before.op if before is not None else ""
     machine.rebase(tensor, f"{name}_", parents, kept, private, sure and (row is None or row.sure))
     node = tensor.base.node if tensor.base is not None else tensor.node

@@ -296,16 +296,20 @@ def _recurrent(
             "lstm", every, saved, private=True, shapes=[sizes[0], sizes[1], sizes[1]], differentiable=(True, True, True)
         )
         return out, (h, c)
+    if "Cell" in kind:
+        saved = [(t, True) for t in [tensor, *states]]
+        # A weight is saved for the gradient of what it multiplies.
+        for name, source in (("weight_ih", [tensor]), ("weight_hh", states[:1])):
+            weight = weights.get(name)
+            if weight is not None and source and machine.needs_grad(source[0]) is not NO:
+                saved.append((weight, machine.needs_grad(source[0]) is YES))
     if kind == "LSTMCell":
-        saved = [(t, True) for t in [tensor, *states[:1], *hidden_weights]]
         shape = (tensor.shape[0], hidden) if tensor.shape and len(tensor.shape) == 2 else None
         h, c = machine.record("lstm_cell", every, saved, private=True, shapes=[shape, shape], differentiable=(True, True))
         return h, c
-    inputs_saved = any(machine.needs_grad(w) is not NO for w in weights.values())
     if "Cell" in kind:
-        saved = [(t, True) for t in hidden_weights]
-        if inputs_saved:
-            saved += [(t, True) for t in [tensor, *states]]
+        if kind == "RNNCell":
+            saved.append((0, True))
         shape = (tensor.shape[0], hidden) if tensor.shape and len(tensor.shape) == 2 else None
         return machine.record(kind.lower(), every, saved, private=True, shape=shape)[0]
     saved = [(t, True) for t in [*hidden_weights, *states, *kept_input]]
