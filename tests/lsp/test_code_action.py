@@ -26,7 +26,7 @@ async def test_fixes_come_best_first(kind: str) -> None:
         actions = await editor.actions(URI, first.range, [first], only=["quickfix"])
         assert [action.title for action in actions] == [
             "Make it good",
-            "Make it maybe",
+            "Make it maybe (may change results)",
             "Fix all GS201 in this file",
             "Ignore GS201 on this line",
         ]

@@ -46,7 +46,7 @@ class Explanation:
             lines = (f"- {self._where(line)}: {line.message}{_quoted(line.text)}" for line in finding.related)
             yield "In this program:\n\n" + "\n".join(lines)
         if self.fixes:
-            yield "Fixes:\n\n" + "\n".join(f"- {fix.title}{_caution(fix)}" for fix in self.fixes)
+            yield "Fixes:\n\n" + "\n".join(f"- {fix.label}" for fix in self.fixes)
         if self.rule is not None:
             yield self.rule.text.strip()
 
@@ -60,7 +60,7 @@ class Explanation:
             lines = (f"{self._where(line)}: {line.message}\n    {line.text}" for line in finding.related)
             yield "In this program:\n" + _indented("\n".join(lines))
         if self.fixes:
-            yield "Fixes:\n" + _indented("\n".join(f"{fix.title}{_caution(fix)}" for fix in self.fixes))
+            yield "Fixes:\n" + _indented("\n".join(fix.label for fix in self.fixes))
         if self.rule is not None:
             yield self.rule.text.strip()
         if finding.url:
@@ -69,10 +69,6 @@ class Explanation:
     def _where(self, line: RelatedView) -> str:
         number = f"line {line.place.line + 1}"
         return number if line.path == self.path else f"{os.path.basename(line.path)} {number}"
-
-
-def _caution(fix: FixView) -> str:
-    return "" if fix.safe else " (may change results)"
 
 
 def _block(text: str) -> str:

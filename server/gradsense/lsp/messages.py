@@ -68,6 +68,11 @@ class FixView:
     preferred: bool
     edits: tuple[EditView, ...]
 
+    @property
+    def label(self) -> str:
+        """The title, with a warning where one is due."""
+        return self.title if self.safe else f"{self.title} (may change results)"
+
 
 @dataclass(frozen=True, slots=True)
 class RuleView:

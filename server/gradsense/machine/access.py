@@ -205,6 +205,8 @@ class Access(State):
             PathEnds: if that surely raises.
         """
         node = function.node
+        if node.walked is not None:
+            node.walked.needed = True
         if node.freed is not None and node.raises_when_walked_twice:
             event = SavedRead(place=self.here(), sure=node.sure, node=node, freed=node.freed)
             event.also = [(p, "called here") for p in self.stack]

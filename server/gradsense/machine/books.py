@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from gradsense.machine.events import Event, LeafWritten, ViewWritten
-from gradsense.machine.graph import Cut, Node, Saved, Shape, Storage, Tensor, Write
+from gradsense.machine.graph import Cut, Node, Saved, Shape, Storage, Store, Tensor, Write
 from gradsense.machine.place import Epoch, Place
 from gradsense.machine.tri import MAYBE, NO, YES, Tri, any_of
 from gradsense.machine.values import Instance
@@ -338,6 +338,11 @@ class Books:
         """Gives a written tensor its new node; a written view gives one to its base (CopySlices) as well."""
         base = tensor.base
         needs = YES if sure else MAYBE
+        held = base or tensor
+        if held.stores and held.stores[-1].kind != "item":
+            last = held.stores[-1]
+            store = Store(self.here(), last.kind, last.name, None, last.container, self.epoch, self.tick())
+            held.stores = [*held.stores[-7:], store]
         if base is None:
             node = self.record_node(op, parents, saved, private, sure)
             node.output = tensor

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from gradsense.machine.graph import Cut, Node, Saved, Store, Tensor, Walk, Write
-from gradsense.machine.place import Place
+from gradsense.machine.place import Place, common_frame
 from gradsense.machine.values import Instance
 
 
@@ -286,6 +286,10 @@ class SavedRead(Event):
     node: Node
     freed: Walk
 
+    @property
+    def culprit(self) -> Place:
+        return common_frame(self.place, self.freed.place.stack)
+
 
 @dataclass(eq=False, kw_only=True)
 class GraphGrows(Event):
@@ -320,7 +324,7 @@ class GraphGrows(Event):
 
     @property
     def culprit(self) -> Place:
-        return self.store.place
+        return self.store.place if self.walked or self.evaluation is None else self.evaluation
 
 
 @dataclass(eq=False, kw_only=True)
@@ -341,9 +345,13 @@ class RetainedWalk(Event):
 
 @dataclass(eq=False, kw_only=True)
 class CreateGraphBackward(Event):
-    """`backward(create_graph=True)`: `.grad` holds graphs."""
+    """`backward(create_graph=True)`: `.grad` holds graphs.
 
-    grows: bool = False
+    Attributes:
+        made: the node of the gradients' graph, which a later walk may go through.
+    """
+
+    made: Node | None = None
 
 
 @dataclass(eq=False, kw_only=True)

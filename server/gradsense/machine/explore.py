@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from gradsense.machine.events import Event, GradientsDiscarded, InplaceAllowed, NoGraph, RetainedWalk
+from gradsense.machine.events import AnomalyOn, Event, GradientsDiscarded, InplaceAllowed, NoGraph, RetainedWalk
 from gradsense.machine.interpreter import Machine
 from gradsense.machine.modules import Workspace
 from gradsense.machine.state import BranchKey, Knowledge, Limits
@@ -192,6 +192,9 @@ def merged(machines: list[Machine]) -> list[Event]:
         if isinstance(event, GradientsDiscarded) and event.walk.place.key not in walked_places:
             continue
         if isinstance(event, RetainedWalk) and not event.needed and not everywhere:
+            continue
+        if isinstance(event, AnomalyOn) and len(where) < len(machines):
+            # A flag of the program switches it on.
             continue
         if isinstance(event, InplaceAllowed) and any(
             other.raises and other.culprit.key == event.culprit.key for other, _ in by_key.values()

@@ -274,6 +274,8 @@ def _other_player(books: Walking, first: Walk, meeting: Node) -> Place | None:
     above = {n.accumulates for n in whole if n.accumulates is not None and n.accumulates.parameter} - below
     if not above:
         return None
+    if not any(set(o.parameters) & below for o in books.optimizers):
+        return None
     between = [o for o, _, order in books.steps if order > first.order]
     if not any(set(o.parameters) & above and not set(o.parameters) & below for o in between):
         return None

@@ -114,7 +114,8 @@ class Walking(Books):
                     self.report(event)
                 continue
             if node.walked is not None and node.walked is not walk:
-                node.walked.needed = True
+                if node.raises_when_walked_twice:
+                    node.walked.needed = True
                 self._note_hidden_carry(node, walk)
             self._check_saved(node, walk, node in surely)
         self._check_stale(running, walk)
@@ -235,7 +236,7 @@ class Walking(Books):
                 node.output.has_gradient = True
         self._note_terms(root, walk)
         if walk.create_graph and inputs is None:
-            self.report(CreateGraphBackward(place=walk.place))
+            self.report(CreateGraphBackward(place=walk.place, made=created[0] if created else None))
 
     def gradient_node(self, running: Iterable[Node]) -> Node:
         """The node of a gradient that was made with `create_graph`: its parents are the edges of what was saved."""

@@ -69,9 +69,9 @@ from gradsense.fixes.fix import Fix
 from gradsense.machine.events import GraphGrows
 from gradsense.rules.accumulation import is_accumulation
 from gradsense.rules.base import Rule
-from gradsense.rules.evaluation import fixes_without_grad
 from gradsense.rules.finding import Severity
-from gradsense.rules.totals import fixes_of_total
+from gradsense.rules.repairs.evaluation import fixes_without_grad
+from gradsense.rules.repairs.totals import fixes_of_total
 from gradsense.rules.wording import growth_of, store_name
 
 
@@ -81,7 +81,7 @@ class LossAccumulation(Rule[GraphGrows]):
     outcome = "grows"
 
     def matches(self, event: GraphGrows) -> bool:
-        return event.slot != "gradient" and is_accumulation(event.store)
+        return event.slot != "gradient" and is_accumulation(event.store) and (event.walked or event.evaluation is None)
 
     def severity(self, event: GraphGrows) -> Severity:
         return Severity.INFORMATION if event.short else Severity.WARNING

@@ -1,10 +1,66 @@
-"""`retain_graph=True` that nothing needs."""
+"""`retain_graph=True` that no later walk needs.
+
+## What happens
+
+A plain `backward()` frees what each node saved as it passes. With `retain_graph=True` all of it stays until the loss
+itself goes: the next forward then runs while the last step's activations are still there, so peak memory is higher.
+It raises nothing and leaks nothing by itself. But it also silences the error that would show a graph carried over
+from an earlier step (GS102), and that does leak.
+
+## Fails
+
+```python
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(5):
+    x, y = torch.randn(32, 8), torch.randn(32, 1)
+    loss = nn.functional.mse_loss(model(x), y)
+    optimizer.zero_grad()
+    loss.backward(retain_graph=True)
+    optimizer.step()
+```
+
+## Mended
+
+```python
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(5):
+    x, y = torch.randn(32, 8), torch.randn(32, 1)
+    loss = nn.functional.mse_loss(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+```
+
+## Not this
+
+- Several walks over one graph, retained on all but the last: two losses of one forward, a Jacobian row by row,
+  `autograd.grad` for a log and `backward` after it.
+- A function whose callers are not seen: one of them may walk the graph again.
+
+## Fixes
+
+- Drop `retain_graph=True`: safe. No walk of the program goes through what it keeps, on any path that was followed.
+"""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterator
+
+from gradsense.fixes.fix import Fix
 from gradsense.machine.events import RetainedWalk
 from gradsense.rules.base import Rule
+from gradsense.rules.editing import code_of, safe
 from gradsense.rules.finding import Severity
+from gradsense.rules.repairs.walks import drop_retain_graph
 
 
 class RetainGraph(Rule[RetainedWalk]):
@@ -19,4 +75,13 @@ class RetainGraph(Rule[RetainedWalk]):
         return Severity.INFORMATION
 
     def message(self, event: RetainedWalk) -> str:
-        return "`retain_graph=True` is needed by no later walk: it costs memory, and would hide a carried graph"
+        return (
+            "no later walk needs what `retain_graph=True` keeps: it costs memory, and would hide a graph that is carried "
+            "from one step to the next"
+        )
+
+    def fixes(self, event: RetainedWalk) -> Iterator[Fix]:
+        code = code_of(event.call)
+        call = code.expression(event.call.node)
+        if isinstance(call, ast.Call):
+            yield from safe("Drop `retain_graph=True`", drop_retain_graph(code, call))

@@ -79,9 +79,9 @@ from gradsense.fixes.fix import Fix
 from gradsense.machine.events import GraphGrows
 from gradsense.rules.accumulation import is_accumulation
 from gradsense.rules.base import Rule
-from gradsense.rules.evaluation import fixes_without_grad
 from gradsense.rules.finding import Severity
-from gradsense.rules.stores import fixes_of_store
+from gradsense.rules.repairs.evaluation import fixes_without_grad
+from gradsense.rules.repairs.stores import fixes_of_store
 from gradsense.rules.wording import growth_of, store_name
 
 
@@ -91,12 +91,7 @@ class GraphNeverUsed(Rule[GraphGrows]):
     outcome = "grows"
 
     def matches(self, event: GraphGrows) -> bool:
-        return (
-            event.slot != "gradient"
-            and not event.walked
-            and event.evaluation is not None
-            and not is_accumulation(event.store)
-        )
+        return event.slot != "gradient" and not event.walked and event.evaluation is not None
 
     def severity(self, event: GraphGrows) -> Severity:
         return Severity.INFORMATION if event.short else Severity.WARNING

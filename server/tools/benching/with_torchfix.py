@@ -11,14 +11,17 @@ from collections.abc import Sequence
 
 
 def times(python: str, texts: Sequence[str]) -> list[float] | None:
-    """The seconds that TorchFix takes for each text, or None where the interpreter does not have it.
+    """The seconds that TorchFix takes for each text, or None where the interpreter is missing or does not have it.
 
     Args:
         python: an interpreter.
         texts: programs.
     """
     command, data = [python, __file__], json.dumps(list(texts))
-    done = subprocess.run(command, input=data, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, input=data, capture_output=True, text=True, check=False)
+    except OSError:
+        return None
     return json.loads(done.stdout) if done.returncode == 0 else None
 
 

@@ -113,7 +113,7 @@ def _single_fixes(
     for fix in fixes:
         diagnostic = to_diagnostic(request.server, request.analysis, by_index[fix.finding])
         action = types.CodeAction(
-            title=fix.title,
+            title=fix.label,
             kind=_QUICK_FIX,
             diagnostics=[diagnostic],
             edit=to_workspace_edit(session, fix.edits),

@@ -122,6 +122,8 @@ def call(machine: Machine, name: str, arguments: list[Value], keywords: dict[str
         on = argument(arguments, keywords, 0, "mode", True)
         if on is True:
             machine.report(AnomalyOn(place=machine.here()))
+        elif on is False:
+            machine.events[:] = [event for event in machine.events if not isinstance(event, AnomalyOn)]
         return ContextValue("anomaly")
     if last in ("no_grad", "inference_mode", "enable_grad", "set_grad_enabled"):
         return grad_mode.make(machine, last, arguments, node)

@@ -6,15 +6,17 @@ import ast
 from collections.abc import Iterator
 
 from gradsense.fixes.fix import Fix
+from gradsense.fixes.inplace_calls import written_tensor
 from gradsense.fixes.inplace_names import FUNCTIONS, stem
 from gradsense.fixes.keywords import INPLACE_POSITION, callee_name
+from gradsense.fixes.tree import Block, same_expression
 from gradsense.fixes.wrap import wrap_in
 from gradsense.machine.place import Place
-from gradsense.rules.editing import code_of, safe
+from gradsense.rules.editing import Code, code_of, safe
 
 
 def under_no_grad(place: Place, name: str) -> Iterator[Fix]:
-    """Wraps the statement that writes, with the loops that do nothing else.
+    """Wraps the statement that writes, with its neighbours that write to the same, or the loop that does nothing else.
 
     Args:
         place: the write.
@@ -22,13 +24,39 @@ def under_no_grad(place: Place, name: str) -> Iterator[Fix]:
     """
     code = code_of(place)
     statement = code.statement(place.node)
-    while statement is not None:
-        block = code.block(statement)
-        if block is None or len(block.statements) > 1 or not isinstance(block.owner, ast.For) or block.owner.orelse:
-            break
-        statement = block.owner
-    if statement is not None:
-        yield from safe(f"Write {name} under `torch.no_grad()`", wrap_in(code.source, code.tree, [statement]))
+    block = code.block(statement) if statement is not None else None
+    if statement is None or block is None:
+        return
+    run = _same_target(code, block, statement)
+    while len(run) == len(block.statements) and isinstance(block.owner, ast.For) and not block.owner.orelse:
+        run = [block.owner]
+        outer = code.block(block.owner)
+        if outer is None:
+            return
+        block = outer
+    yield from safe(f"Write {name} under `torch.no_grad()`", wrap_in(code.source, code.tree, run))
+
+
+def _same_target(code: Code, block: Block, statement: ast.stmt) -> list[ast.stmt]:
+    """The statements around one that all write in place to the same name or attribute."""
+    target = written_tensor(code.tree, statement)
+    if target is None:
+        return [statement]
+    first = last = block.index
+    while first > 0 and _writes(code, block.statements[first - 1], target):
+        first -= 1
+    while last + 1 < len(block.statements) and _writes(code, block.statements[last + 1], target):
+        last += 1
+    return block.statements[first : last + 1]
+
+
+def _writes(code: Code, statement: ast.stmt, target: ast.expr) -> bool:
+    if isinstance(statement, ast.Assign) and not isinstance(statement.targets[0], ast.Subscript):
+        return False
+    if not isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr):
+        return False
+    other = written_tensor(code.tree, statement)
+    return other is not None and same_expression(other, target)
 
 
 def computes_with_graph(place: Place) -> bool:

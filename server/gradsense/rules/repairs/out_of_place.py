@@ -11,6 +11,7 @@ from gradsense.fixes.insert import clone_before
 from gradsense.fixes.out_of_place import out_of_place
 from gradsense.machine.graph import Node, Saved, Store, Tensor
 from gradsense.machine.place import Place
+from gradsense.machine.tri import YES
 from gradsense.machine.values import DictValue, ListValue
 from gradsense.rules.editing import Code, code_of, safe, unsafe
 from gradsense.rules.repairs.aliases import is_item, seen_elsewhere
@@ -49,14 +50,15 @@ def moving(place: Place, written: Tensor | None, *aliases: Tensor) -> tuple[bool
     if isinstance(target, ast.Name) and not code.rebinds(node, target.id):
         return False, []
     name = code.text(target) if target is not None else ""
-    shared = seen_elsewhere(place, name, (written, *aliases))
+    shared = seen_elsewhere(place, name, (written, *aliases)) or _is_leaf(written)
     offer = unsafe if shared else safe
     shown = quoted(name) if name else "the result"
     items = _is_item(code, node, (written, *aliases))
     fixes = list(offer(f"Write {shown} out of place", out_of_place(code.source, code.tree, node, items=items)))
     statement = code.statement(node)
-    whole = not any(_holds(store) for tensor in (written, *aliases) if tensor for store in tensor.stores if store.name == name)
-    if target is not None and statement is not None and not items and whole:
+    stores = [store for tensor in (written, *aliases) if tensor is not None for store in tensor.stores]
+    held = any(_holds(store) for store in stores if store.name == name)
+    if target is not None and statement is not None and not fixes and not items and not held:
         edits = clone_before(code.source, code.tree, statement, target)
         fixes += offer(f"Write to a copy: `{name} = {name}.clone()` first", edits)
     return shared, fixes
@@ -88,3 +90,9 @@ def _is_item(code: Code, node: ast.stmt | ast.expr, tensors: tuple[Tensor | None
 def _holds(store: Store) -> bool:
     """Whether what was stored is a container of the tensor and not the tensor."""
     return isinstance(store.what, tuple | ListValue | DictValue)
+
+
+def _is_leaf(tensor: Tensor | None) -> bool:
+    """Whether it is, or is a view of, a tensor that an optimizer or `.grad` may know."""
+    base = tensor.base if tensor is not None and tensor.base is not None else tensor
+    return base is not None and base.leaf and base.needs is YES
