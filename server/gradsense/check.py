@@ -128,13 +128,9 @@ def check_program(project: Project, paths: Sequence[str], limits: Limits | None 
     modules: list[ParsedModule] = []
     for path in paths:
         try:
-            source = Source.from_path(path)
+            modules.append(project.workspace.load(path))
         except (OSError, SourceError) as error:
             report.notes.append(Note(path, 1, str(error)))
-            continue
-        module = parse(source)
-        project.workspace.add(module)
-        modules.append(module)
     relevant = [m for m in modules if any(word in m.source.text for word in WORDS)]
     for module in relevant:
         _note_problems(report, module)

@@ -359,6 +359,7 @@ class Access(State):
         if needed is True and tensor.needs is NO and tensor.cuts:
             tensor.promoted = self.here()
         tensor.needs = tri(needed)
+        tensor.frozen = self.here() if needed is False and tensor.parameter else None
         if needed is False:
             tensor.accumulator = None
 

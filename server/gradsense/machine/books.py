@@ -43,6 +43,8 @@ class Books:
         self.epoch: Epoch = ()
         self.grad_mode: Tri = YES
         self.inference = False
+        # What switched recording off: a `with`, a decorator, a call.
+        self.mode_place: Place | None = None
         self.autocast = False
         self.order = 0
         self.node_count = 0
@@ -186,6 +188,10 @@ class Books:
             output.needs = recorded if can else NO
             outputs.append(output)
         cuts = merge_cuts(t.cuts for t in inputs if t.promoted is None)
+        if needs is NO:
+            frozen = next((t.frozen for t in inputs if t.frozen is not None), None)
+            if frozen is not None:
+                cuts = merge_cuts([cuts, (Cut("requires_grad_(False)", frozen),)])
         if self.grad_mode is NO:
             # An update by hand is made of gradients on purpose.
             cuts = tuple(c for c in cuts if c.how != "grad")
@@ -208,7 +214,8 @@ class Books:
                     output.leaf = False
         if needs is not NO and (recorded is NO or not all(differentiable)):
             ended = tuple(t for t in inputs if t.needs is not NO)
-            lost = (*cuts, Cut("no_grad" if recorded is NO else op, self.here(), ended))[-MAX_CUTS:]
+            cut = self.no_grad_cut(ended) if recorded is NO else Cut(op, self.here(), ended)
+            lost = (*cuts, cut)[-MAX_CUTS:]
             for output in outputs:
                 output.cuts = lost if output.needs is NO else cuts
         elif cuts:
@@ -222,6 +229,10 @@ class Books:
             output.device = inputs[0].device if inputs else None
             output.gradient_from = source
         return outputs
+
+    def no_grad_cut(self, lost: tuple[Tensor, ...]) -> Cut:
+        """The cut of an op that is not recorded, at what switched recording off."""
+        return Cut("no_grad", self.mode_place or self.here(), lost)
 
     def constant(self, op: str, inputs: Iterable[Tensor], shape: Shape | None = None, dtype: str | None = "int64") -> Tensor:
         """The result of an op that no gradient flows through: `argmax`, a comparison, `round` to an integer."""
@@ -268,7 +279,7 @@ class Books:
             return result
         if self.grad_mode is NO:
             result.view_kind = "no_grad"
-            result.cuts = (*tensor.cuts, Cut("no_grad", self.here(), (tensor,)))[-MAX_CUTS:]
+            result.cuts = (*tensor.cuts, self.no_grad_cut((tensor,)))[-MAX_CUTS:]
             return result
         result.needs = needs if self.grad_mode is YES else MAYBE
         result.leaf = False

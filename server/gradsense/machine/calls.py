@@ -64,11 +64,11 @@ class Calls(Iteration):
             return Unknown()
         return library.unknown.call_unknown(self, function, arguments, keywords, node)
 
-    @staticmethod
-    def decorate_grad_mode(function: Function, mode: GradMode) -> None:
+    def decorate_grad_mode(self, function: Function, mode: GradMode, node: ast.AST | None = None) -> None:
         """`@torch.no_grad()`."""
         if mode.enabled is not None:
             function.grad_mode = (mode.enabled, mode.inference)
+            function.grad_mode_place = None if mode.enabled else self.here(node)
 
     # ------------------------------------------------------------------ functions
 
@@ -121,6 +121,7 @@ class Calls(Iteration):
             inner.receiver = arguments[0] if arguments else None
         site = self.here(node)
         previous = (self.source, self.stack, self.grad_mode, self.inference, self.node)
+        mode_place = self.mode_place
         is_forward = function.name == "forward" and function.owner is not None
         self.source = function.source
         self.stack = (*self.stack, site)
@@ -131,6 +132,7 @@ class Calls(Iteration):
             enabled, inference = function.grad_mode
             self.grad_mode = tri(enabled)
             self.inference = self.inference or inference
+            self.mode_place = function.grad_mode_place
         try:
             with self.entered(inner):
                 if isinstance(definition, ast.Lambda):
@@ -147,6 +149,7 @@ class Calls(Iteration):
             self.forward_depth -= is_forward
             if function.grad_mode is not None:
                 self.grad_mode, self.inference = mode, inference
+                self.mode_place = mode_place
 
     def _bind_parameters(
         self, frame: Frame, function: Function, arguments: list[Value], keywords: dict[str, Value]
@@ -220,6 +223,7 @@ class Calls(Iteration):
     ) -> Value:
         """Makes an object of a class of the program."""
         made = Instance(None, cls, self.here(node))
+        made.epoch = self.epoch
         bases = cls.library_bases()
         for base in bases:
             last = base.rpartition(".")[2]

@@ -508,12 +508,13 @@ class Expressions(Calls):
             return value
         decorator = self.evaluate(node)
         if isinstance(decorator, GradMode):
-            self.decorate_grad_mode(function, decorator)
+            self.decorate_grad_mode(function, decorator, node)
             if decorator.previous is not None:
                 library.grad_mode.restore(self, decorator)
             return value
         if isinstance(decorator, External) and decorator.last in ("no_grad", "inference_mode", "enable_grad"):
             function.grad_mode = (decorator.last == "enable_grad", decorator.last == "inference_mode")
+            function.grad_mode_place = None if decorator.last == "enable_grad" else self.here(node)
             return value
         if isinstance(decorator, Function | BoundMethod | Partial | Instance | ClassValue):
             self.node = node

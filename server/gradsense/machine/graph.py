@@ -251,6 +251,7 @@ class Tensor:
         "device",
         "dtype",
         "expanded",
+        "frozen",
         "gradient",
         "gradient_from",
         "gradient_of",
@@ -313,6 +314,8 @@ class Tensor:
         self.retains_grad = False
         # Where `requires_grad_()` was called on a computed value.
         self.promoted: Place | None = None
+        # Where a leaf stopped requiring grad.
+        self.frozen: Place | None = None
         self.through: str | None = None
         # `detach_()`: breaks every node that saved this very tensor as an input.
         self.detached_by: Write | None = None

@@ -24,7 +24,7 @@ class Workspace:
     def __init__(self, roots: Sequence[str] = (), read: Callable[[str], Source] | None = None) -> None:
         self.roots = [os.path.realpath(r) for r in roots]
         self._read = read or Source.from_path
-        self._parsed: dict[str, ParsedModule | None] = {}
+        self._parsed: dict[str, ParsedModule] = {}
         self._found: dict[tuple[str, str, int], str | None] = {}
         # How a file is named in findings: as its source was named.
         self._names: dict[str, str] = {}
@@ -42,14 +42,22 @@ class Workspace:
 
     def parsed(self, path: str) -> ParsedModule | None:
         """The parsed file, or None if it can't be read."""
+        try:
+            return self.load(path)
+        except (OSError, SourceError):
+            return None
+
+    def load(self, path: str) -> ParsedModule:
+        """The parsed file, read the first time it is asked for.
+
+        Raises:
+            OSError, SourceError: if it can't be read.
+        """
         real = os.path.realpath(path)
-        if real not in self._parsed:
-            try:
-                source = self._read(self._names.get(real, path))
-                self._parsed[real] = parse(source)
-            except (OSError, SourceError):
-                self._parsed[real] = None
-        return self._parsed[real]
+        known = self._parsed.get(real)
+        if known is None:
+            known = self._parsed[real] = parse(self._read(self._names.get(real, path)))
+        return known
 
     def find(self, module: str, level: int, importer: str) -> str | None:
         """The file or package folder that `module` means in `importer`, or None if it is not in the workspace.

@@ -370,6 +370,7 @@ class Statements(Expressions):
         manager = self.evaluate(item.context_expr)
         self.node = item.context_expr
         mode = (self.grad_mode, self.inference, self.autocast)
+        mode_place = self.mode_place
         bound: Value = manager if not isinstance(manager, External | GradMode) else None
         leave: Value = None
         if isinstance(manager, GeneratorValue):
@@ -385,6 +386,7 @@ class Statements(Expressions):
             return
         if isinstance(manager, GradMode):
             self.grad_mode = tri(manager.enabled)
+            self.mode_place = self.here(item.context_expr) if manager.enabled is False else None
             self.inference = self.inference or manager.inference
             if manager.previous is not None:
                 mode = manager.previous  # type: ignore[assignment]
@@ -408,6 +410,7 @@ class Statements(Expressions):
                 raise
         finally:
             self.grad_mode, self.inference, self.autocast = mode
+            self.mode_place = mode_place
             if isinstance(manager, ContextValue) and manager.name == "raises":
                 self.catching -= 1
         if isinstance(leave, Function):

@@ -8,7 +8,7 @@ from gradsense.machine.events import SavedModified, WalkedTwice
 from gradsense.machine.graph import Node, Saved, Store, Tensor, Walk, Write
 from gradsense.machine.place import Epoch, Place, carried_from
 from gradsense.machine.tri import YES
-from gradsense.machine.values import DictValue, ListValue
+from gradsense.machine.values import Instance, ListValue
 
 if TYPE_CHECKING:
     from gradsense.machine.walking import Walking
@@ -42,7 +42,7 @@ def walked_twice(
         older = False
     if older and carried_from(meeting.epoch, entry.epoch if entry is not None else now):
         manner = "carried" if entry is not None and _in_this_loop(meeting.epoch, now) else "outside_loop"
-        spot = holder(meeting, stores)
+        spot = holder(meeting, stores, now)
         if entry is not None and (use := _other_player(books, first, meeting)) is not None:
             manner, spot = "player", use
     elif entry is None or again:
@@ -50,7 +50,8 @@ def walked_twice(
         spot = first.place if first.kind == "grad" and entry is None else walk.place
     elif (use := _other_player(books, first, meeting)) is not None:
         manner, spot = "player", use
-    elif entry.order > first.order and entry.op not in ("select", "unbind", "slice", "view"):
+    elif entry.order > first.order and _is_whole_network(books, first, meeting):
+        # What the first loss was made of is taken up again: it should be detached there.
         manner, spot = "shared", in_frame_of(entry.place, stores)
     else:
         manner, spot = "shared", walk.place
@@ -99,7 +100,7 @@ def saved_modified(books: Walking, node: Node, saved: Saved, write: Write, walk:
                 manner = "carried"
                 apart = not {id(p.node) for p in node.place.stack} & {id(p.node) for p in walk.place.stack}
                 if node.epoch == () and node.place.stack and apart:
-                    manner, spot = "outside_loop", holder(carried[0], stores)
+                    manner, spot = "outside_loop", holder(carried[0], stores, books.epoch)
     elif write.module is not None and write.module.options.get("inplace") is True:
         manner, spot = "module", write.module.made
     elif write.kind == "activation":
@@ -143,6 +144,16 @@ def _held(books: Walking, meeting: Node, entry: Node | None) -> Tensor | None:
     return meeting.output
 
 
+def _is_whole_network(books: Walking, first: Walk, meeting: Node) -> bool:
+    """Whether all parameters that the first walk reached lie under the meeting point."""
+    from gradsense.machine.walking import reachable
+
+    if first.root is None:
+        return False
+    whole = {n.accumulates for n in reachable([books.edge(first.root)]) if n.accumulates is not None}
+    return whole <= {n.accumulates for n in reachable([meeting]) if n.accumulates is not None}
+
+
 def _in_this_loop(epoch: Epoch, now: Epoch) -> bool:
     """Whether something was made in an earlier pass of a loop that is still running, and not before that loop."""
     for made, current in zip(epoch, now, strict=False):
@@ -182,26 +193,33 @@ def vector_made(books: Walking, root: Tensor) -> Place:
     return books.here()
 
 
-def holder(node: Node, stores: list[Store]) -> Place:
+def holder(node: Node, stores: list[Store], now: Epoch) -> Place:
     """Where an old graph was put, so that it outlived its pass.
 
-    A list that a plain name holds was made in the wrong place: its creation is named. Else the last write to an
-    attribute, else the last assignment.
+    A list of losses that a plain name holds was made in the wrong place: its creation is named. Else the write to a
+    container or to an attribute of an object that outlives the pass, else the assignment in the outermost frame.
     """
     for store in stores:
         if store.kind == "item":
             container = store.container
-            if isinstance(container, ListValue | DictValue) and container.stores and container.made is not None:
-                if container.stores[-1].kind == "name":
+            scalar = node.output is not None and node.output.shape == ()
+            if isinstance(container, ListValue) and container.stores and container.made is not None:
+                if container.stores[-1].kind == "name" and (scalar or container.maximum is None and store.value is None):
                     return container.made
             return store.place
-    attributes = [s for s in stores if s.kind == "attribute"]
+    attributes = [s for s in stores if s.kind == "attribute" and _outlives(s.container, now)]
     names = [s for s in stores if s.kind == "name"]
     if attributes:
         return attributes[-1].place
     if names:
-        return names[-1].place
-    return node.place
+        shallow = min(len(s.place.stack) for s in names)
+        return next(s for s in reversed(names) if len(s.place.stack) == shallow).place
+    return stores[-1].place if stores else node.place
+
+
+def _outlives(owner: object, now: Epoch) -> bool:
+    """Whether an object was made before this pass."""
+    return not isinstance(owner, Instance) or not now or carried_from(owner.epoch, now)
 
 
 def in_frame_of(place: Place, stores: list[Store]) -> Place:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeAlias
 
 from gradsense.machine.graph import Cut, Node, Store, Tensor
-from gradsense.machine.place import Place
+from gradsense.machine.place import Epoch, Place
 from gradsense.syntax.source import Source
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class Function:
         grad_mode: the mode its decorator sets, or None: (grad enabled, inference).
     """
 
-    __slots__ = ("attributes", "defaults", "environment", "grad_mode", "keyword_defaults", "kind", "node", "owner", "source")
+    __slots__ = ("attributes", "defaults", "environment", "grad_mode", "grad_mode_place", "keyword_defaults", "kind", "node", "owner", "source")
 
     def __init__(
         self,
@@ -163,6 +163,7 @@ class Function:
         self.kind: str | None = None
         self.owner: ClassValue | None = None
         self.grad_mode: tuple[bool, bool] | None = None
+        self.grad_mode_place: Place | None = None
         self.attributes: dict[str, Value] = {}
 
     @property
@@ -297,6 +298,7 @@ class Instance:
         "child_names",
         "children",
         "cls",
+        "epoch",
         "forward_hooks",
         "is_module",
         "kind",
@@ -323,6 +325,8 @@ class Instance:
         self.forward_hooks: list[Value] = []
         self.pre_hooks: list[Value] = []
         self.backward_hook: Place | None = None
+        # The passes in which it was made.
+        self.epoch: Epoch = ()
         self.opaque = False
 
     def __repr__(self) -> str:

@@ -195,7 +195,7 @@ class Walking(Books):
             leaves = [p.accumulates for p in reachable([node]) if p.accumulates is not None]
             if any(w.kind == "step" and node.order < w.order for t in leaves for w in t.storage.writes):
                 held = node.output
-                spot = story.holder(node, list(held.stores) if held is not None else [])
+                spot = story.holder(node, list(held.stores) if held is not None else [], self.epoch)
                 self.report(StaleValue(place=walk.place, node=node, walk=walk, spot=spot, held=held))
                 return
 

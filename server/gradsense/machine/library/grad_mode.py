@@ -28,6 +28,7 @@ def make(machine: Machine, name: str, arguments: list[Value], node: ast.AST | No
         # It acts when it is called; as a context manager it puts the mode back at the end.
         mode = GradMode(enabled, False, (machine.grad_mode, machine.inference, machine.autocast))
         machine.grad_mode = tri(enabled)
+        machine.mode_place = machine.here() if enabled is False else None
         return mode
     return GradMode(name == "enable_grad")
 
@@ -38,6 +39,7 @@ def by_hand(machine: Machine, mode: GradMode, name: str) -> Value:
         if mode.previous is None:
             mode.previous = (machine.grad_mode, machine.inference, machine.autocast)
         machine.grad_mode = tri(mode.enabled)
+        machine.mode_place = machine.here() if mode.enabled is False else None
         machine.inference = machine.inference or mode.inference
     elif name == "__exit__":
         restore(machine, mode)

@@ -294,6 +294,7 @@ def _replace(machine: Machine, arguments: list[Value], keywords: dict[str, Value
         return value
     made = Instance(value.kind, value.cls, machine.here(node))
     made.attributes = {**value.attributes, **keywords}
+    made.epoch = machine.epoch
     for name, part in made.attributes.items():
         made.stores[name] = machine.note_store(part, "attribute", f".{name}", node or machine.node, None, made)
     return made
