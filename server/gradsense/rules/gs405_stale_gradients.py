@@ -1,9 +1,62 @@
-"""Gradients are never zeroed between steps."""
+"""Gradients are never zeroed between steps.
+
+## What happens
+
+`backward()` adds to `.grad`. Where nothing zeroes it, each step uses the gradients of all steps before as well: the
+step grows longer and longer, a kind of momentum that never fades. Nothing raises, and the loss may even fall for a
+while.
+
+## Fails
+
+```python
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(3):
+    x, y = torch.randn(32, 8), torch.randn(32, 1)
+    loss = nn.functional.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+```
+
+## Mended
+
+```python
+import torch
+from torch import nn
+
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(3):
+    x, y = torch.randn(32, 8), torch.randn(32, 1)
+    loss = nn.functional.mse_loss(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+```
+
+## Not this
+
+- Gradient accumulation: several walks, one step, then zeroed. Each gradient is used by one step only.
+- Walks whose gradients another optimizer uses.
+
+## Fixes
+
+- `zero_grad()` before the only walk of a step, or behind the step where there are several walks: safe, each step then
+  uses its own gradients and nothing else.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
+from gradsense.fixes.fix import Fix
 from gradsense.machine.events import StaleGradients
+from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
+from gradsense.rules.repairs.zeroing import zero_each_step
 from gradsense.rules.wording import line_of
 
 
@@ -13,4 +66,11 @@ class StaleGradientsRule(Rule[StaleGradients]):
     outcome = "silent"
 
     def message(self, event: StaleGradients) -> str:
-        return f"gradients add up: nothing zeroes them before the step on {line_of(event.step, event.culprit)}"
+        where = line_of(event.step, event.culprit)
+        return f"gradients add up: the step on {where} uses those of earlier steps again, as nothing zeroes them"
+
+    def related(self, event: StaleGradients) -> Iterable[tuple[Place, str]]:
+        yield event.step, "stepped here"
+
+    def fixes(self, event: StaleGradients) -> Iterator[Fix]:
+        yield from zero_each_step(event.walk.place, event.step)

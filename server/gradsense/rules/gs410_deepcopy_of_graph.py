@@ -1,9 +1,61 @@
-"""`copy.deepcopy` of a tensor that is not a leaf."""
+"""`copy.deepcopy` of a tensor that is not a leaf.
+
+## What happens
+
+A deep copy of a computed tensor would have to copy its graph, and torch does not. Parameters and other leaves can be
+copied, so a model can, until a computed tensor is kept in one of its attributes.
+
+## Fails
+
+```python
+import copy
+
+import torch
+from torch import nn
+
+model = nn.Linear(8, 3)
+features = model(torch.randn(32, 8))
+snapshot = copy.deepcopy(features)
+print(snapshot.shape)
+```
+
+## Mended
+
+```python
+import copy
+
+import torch
+from torch import nn
+
+model = nn.Linear(8, 3)
+features = model(torch.randn(32, 8))
+snapshot = features.detach().clone()
+print(snapshot.shape)
+```
+
+## Not this
+
+- A copy of a model or of its `state_dict()`: they hold leaves only.
+- `features.clone()` copies the values and keeps the graph.
+
+## Fixes
+
+- Copy the values alone, `.detach().clone()`: safe. Where the copy is to pass gradients on, use `.clone()` by hand.
+"""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Iterable, Iterator
+
+from gradsense.fixes.fix import Fix
+from gradsense.fixes.keywords import callee_name
+from gradsense.fixes.methods import replace_expression
 from gradsense.machine.events import DeepcopyOfGraph
+from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
+from gradsense.rules.editing import code_of, safe
+from gradsense.rules.repairs.leaves import method_text
 from gradsense.rules.wording import tensor_name
 
 
@@ -15,8 +67,19 @@ class DeepcopyOfGraphRule(Rule[DeepcopyOfGraph]):
     def message(self, event: DeepcopyOfGraph) -> str:
         return f"{tensor_name(event.tensor)} is no leaf, and only leaves can be deep-copied"
 
+    def related(self, event: DeepcopyOfGraph) -> Iterable[tuple[Place, str]]:
+        yield event.tensor.made, "made here"
+
     def expected(self, event: DeepcopyOfGraph) -> str | None:
         return (
-            "RuntimeError: Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
-            "moment."
+            "RuntimeError: Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
+            "the moment."
         )
+
+    def fixes(self, event: DeepcopyOfGraph) -> Iterator[Fix]:
+        code = code_of(event.place)
+        call = code.expression(event.place.node)
+        if isinstance(call, ast.Call) and callee_name(call) == "deepcopy" and len(call.args) == 1:
+            new = f"{method_text(code, call.args[0])}.detach().clone()"
+            edits = replace_expression(code.source, code.tree, call, new)
+            yield from safe(f"Copy the values alone: `{new}`", edits)

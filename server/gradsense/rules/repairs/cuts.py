@@ -1,0 +1,214 @@
+"""Takes away what cut a value from its graph."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gradsense.fixes.detach import undetach
+from gradsense.fixes.fix import Edits, Fix, combine
+from gradsense.fixes.keywords import callee_name
+from gradsense.fixes.methods import call_instead, drop_last, rename_method, replace_expression
+from gradsense.fixes.remove import remove_statement
+from gradsense.fixes.torch_names import meaning, spelling
+from gradsense.fixes.tree import may_not_repeat, same_expression
+from gradsense.machine.graph import Cut
+from gradsense.rules.editing import Code, code_of, safe, unsafe
+from gradsense.rules.repairs.frozen import thaw
+from gradsense.rules.repairs.grad_modes import record_again
+from gradsense.rules.wording import quoted
+
+# Distributions of torch whose samples have no gradient.
+_DISCRETE = frozenset({
+    "Bernoulli", "Binomial", "Categorical", "Geometric", "Multinomial", "NegativeBinomial", "OneHotCategorical", "Poisson",
+})  # fmt: skip
+_STEPS = frozenset({"round", "floor", "ceil", "trunc", "sign", "sgn"})
+_NUMBERS = frozenset({"item", "tolist", "float", "int"})
+
+
+@dataclass(frozen=True)
+class Repair:
+    """One way to take a cut away.
+
+    Args:
+        does: what it does, as the end of a title.
+        exact: whether the value stays the same, and only its graph comes back.
+    """
+
+    does: str
+    edits: Edits | None
+    exact: bool
+
+
+def uncut(cut: Cut, walk: ast.AST | None = None, *, trusted: bool = True) -> Iterator[Fix]:
+    """The fixes that bring a graph back.
+
+    Args:
+        cut: where the graph ends.
+        walk: the walk that needs it, where it stands in the same file.
+        trusted: whether the cut is surely a mistake, since the program raises because of it.
+    """
+    for repair in repairs(cut, walk):
+        offer = safe if repair.exact and trusted else unsafe
+        yield from offer(f"Keep the graph: {repair.does}", repair.edits)
+
+
+def repairs(cut: Cut, walk: ast.AST | None = None) -> Iterator[Repair]:
+    """The ways to take a cut away, the best first."""
+    code = code_of(cut.place)
+    expression = code.expression(cut.place.node)
+    if cut.how == "no_grad":
+        yield from (Repair(does, edits, exact) for does, edits, exact in record_again(code, cut.place, walk))
+        return
+    if cut.how == "requires_grad_(False)":
+        yield from (Repair(does, edits, False) for does, edits in thaw(code, cut.place, walk))
+        return
+    if expression is None:
+        return
+    if cut.how in {"detach", "data", "detach_"}:
+        yield Repair(f"drop `.{_last(expression) or cut.how}{'' if cut.how == 'data' else '()'}`", _undetached(code, expression), True)
+    elif cut.how in _NUMBERS:
+        yield Repair(f"drop `{_spelt(expression)}`", _as_tensor(code, expression), True)
+    elif cut.how == "torch.tensor" and isinstance(expression, ast.Call):
+        yield Repair("`torch.stack` instead of `torch.tensor`", _stacked(code, expression), True)
+    elif cut.how == "comparison" and isinstance(expression, ast.Compare):
+        yield from _soft(code, expression)
+    elif cut.how == "sample" and isinstance(expression, ast.Call) and not _has_discrete(code):
+        yield Repair("`rsample()` instead of `sample()`", rename_method(code.source, code.tree, expression, "rsample"), False)
+    elif cut.how in _STEPS and isinstance(expression, ast.Call):
+        yield from _straight_through(code, expression)
+    elif cut.how.startswith(("int", "uint", "bool")) and isinstance(expression, ast.Call):
+        yield Repair(f"drop `{_spelt(expression)}`", _without_cast(code, expression), False)
+
+
+def _last(expression: ast.expr) -> str | None:
+    if isinstance(expression, ast.Call):
+        return callee_name(expression)
+    return expression.attr if isinstance(expression, ast.Attribute) else None
+
+
+def _spelt(expression: ast.expr) -> str:
+    """The call as a person would name it: `.item()`, `float(…)`, `.to(…)`."""
+    if not isinstance(expression, ast.Call):
+        return f".{_last(expression)}"
+    arguments = "…" if expression.args or expression.keywords else ""
+    dot = "." if isinstance(expression.func, ast.Attribute) else ""
+    return f"{dot}{callee_name(expression)}({arguments})"
+
+
+def _undetached(code: Code, expression: ast.expr) -> Edits | None:
+    statement = code.statement(expression)
+    if statement is None:
+        return None
+    if isinstance(statement, ast.Expr) and statement.value is expression:
+        return remove_statement(code.source, code.tree, statement)
+    value = expression.func.value if isinstance(expression, ast.Call) and isinstance(expression.func, ast.Attribute) else None
+    if isinstance(statement, ast.Assign) and statement.value is expression and value is not None:
+        if len(statement.targets) == 1 and same_expression(statement.targets[0], value):
+            return remove_statement(code.source, code.tree, statement)
+    if _last(expression) == "detach_":
+        return drop_last(code.source, code.tree, expression)
+    return undetach(code.source, code.tree, expression)
+
+
+def _as_tensor(code: Code, expression: ast.expr) -> Edits | None:
+    """Leaves out a conversion to a number, and the `torch.tensor` that made a tensor of that number again."""
+    if isinstance(expression, ast.Call) and isinstance(expression.func, ast.Name) and expression.args:
+        inner = expression.args[0]
+        plain = replace_expression(code.source, code.tree, expression, code.text(inner))
+    else:
+        assert isinstance(expression, ast.Call | ast.Attribute)
+        function = expression.func if isinstance(expression, ast.Call) else expression
+        inner = function.value if isinstance(function, ast.Attribute) else expression
+        plain = drop_last(code.source, code.tree, expression)
+    around = [node for node in code.ancestors(expression) if isinstance(node, ast.Call)]
+    rebuilt = next((call for call in reversed(around) if _is_tensor_maker(code, call)), None)
+    if rebuilt is not None:
+        if rebuilt.args[0] is expression:
+            return replace_expression(code.source, code.tree, rebuilt, code.text(inner))
+        keywords = tuple(keyword.arg for keyword in rebuilt.keywords if keyword.arg)
+        stack = spelling(code.tree, rebuilt, "torch.stack")
+        changed = call_instead(code.source, code.tree, rebuilt, stack, keywords) if stack else None
+        return combine(plain, changed) or _stack_of(code, rebuilt, expression, inner)
+    return combine(plain, *_later_makers(code, expression))
+
+
+def _stack_of(code: Code, call: ast.Call, expression: ast.expr, inner: ast.expr) -> Edits | None:
+    """Both changes of `torch.tensor([l.item() for l in ls])` as one edit, where they touch the same text."""
+    stack = spelling(code.tree, call, "torch.stack")
+    if stack is None:
+        return None
+    given = code.text(call.args[0])
+    text = code.text(expression)
+    if given.count(text) != 1:
+        return None
+    return replace_expression(code.source, code.tree, call, f"{stack}({given.replace(text, code.text(inner))})")
+
+
+def _later_makers(code: Code, expression: ast.expr) -> list[Edits | None]:
+    """The calls that make a tensor again of the variable that the number is assigned to."""
+    statement = code.statement(expression)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):
+        return []
+    name = statement.targets[0].id
+    region = code.function(expression) or code.tree
+    found: list[Edits | None] = []
+    for node in ast.walk(region):
+        if isinstance(node, ast.Call) and _is_tensor_maker(code, node):
+            given = node.args[0]
+            if isinstance(given, ast.Name) and given.id == name and node.lineno > statement.lineno:
+                found.append(replace_expression(code.source, code.tree, node, name))
+    return found
+
+
+def _is_tensor_maker(code: Code, call: ast.Call) -> bool:
+    return bool(call.args) and meaning(code.tree, call.func) in {"torch.tensor", "torch.FloatTensor", "torch.Tensor"}
+
+
+def _stacked(code: Code, call: ast.Call) -> Edits | None:
+    """`torch.stack(losses)` for `torch.tensor(losses)`; the tensor itself where it is given one."""
+    if not call.args:
+        return None
+    given = call.args[0]
+    if isinstance(given, ast.List | ast.Tuple | ast.ListComp):
+        stack = spelling(code.tree, call, "torch.stack")
+        keywords = tuple(keyword.arg for keyword in call.keywords if keyword.arg)
+        return call_instead(code.source, code.tree, call, stack, keywords) if stack else None
+    return replace_expression(code.source, code.tree, call, code.text(given))
+
+
+def _soft(code: Code, compare: ast.Compare) -> Iterator[Repair]:
+    """A comparison with a threshold gives way to what is compared."""
+    if len(compare.ops) != 1 or not isinstance(compare.ops[0], ast.Gt | ast.GtE):
+        return
+    right = compare.comparators[0]
+    if isinstance(right, ast.Constant | ast.Name | ast.Attribute):
+        value = code.text(compare.left)
+        edits = replace_expression(code.source, code.tree, compare, value)
+        yield Repair(f"use {quoted(value)} itself instead of comparing it", edits, False)
+
+
+def _has_discrete(code: Code) -> bool:
+    names = {node.id for node in ast.walk(code.tree) if isinstance(node, ast.Name)}
+    names |= {node.attr for node in ast.walk(code.tree) if isinstance(node, ast.Attribute)}
+    return bool(names & _DISCRETE)
+
+
+def _straight_through(code: Code, call: ast.Call) -> Iterator[Repair]:
+    """`x + (x.round() - x).detach()` has the value of `x.round()` and the gradient of `x`."""
+    method = isinstance(call.func, ast.Attribute) and meaning(code.tree, call.func) is None
+    value = call.func.value if method and isinstance(call.func, ast.Attribute) else call.args[0] if call.args else None
+    if value is None:
+        return
+    text = code.text(value)
+    if not may_not_repeat(value):
+        operand = text if isinstance(value, ast.Name | ast.Attribute | ast.Subscript) else f"({text})"
+        new = f"({operand} + ({code.text(call)} - {operand}).detach())"
+        yield Repair("let the gradient through as if nothing were rounded", replace_expression(code.source, code.tree, call, new), False)
+    yield Repair(f"drop `{_spelt(call)}`", replace_expression(code.source, code.tree, call, f"({text})" if not isinstance(value, ast.Name | ast.Attribute) else text), False)
+
+
+def _without_cast(code: Code, call: ast.Call) -> Edits | None:
+    method = isinstance(call.func, ast.Attribute) and callee_name(call) in {"int", "long", "short", "bool", "byte", "to", "type"}
+    return drop_last(code.source, code.tree, call) if method else None
