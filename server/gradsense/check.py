@@ -37,6 +37,7 @@ class Report:
         findings: sorted by file and place.
         notes: what was left out.
         sites: every walk that was reached, by place, and whether its graph was fully known.
+        doubts: why it was not, on at least one path.
         paths: how many paths were run.
         failures: statements that the machine itself could not run; for its developers.
     """
@@ -44,6 +45,7 @@ class Report:
     findings: list[Finding] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     sites: dict[tuple[object, ...], bool] = field(default_factory=dict)
+    doubts: dict[tuple[object, ...], str] = field(default_factory=dict)
     paths: int = 0
     failures: list[str] = field(default_factory=list)
 
@@ -161,6 +163,7 @@ def _run(
 def _take(report: Report, module: ParsedModule, found: Exploration) -> None:
     for key, known in found.sites.items():
         report.sites[key] = report.sites.get(key, False) or known
+    report.doubts.update(found.doubts)
     report.paths += found.paths
     report.failures += found.failures
     if found.cut_short:

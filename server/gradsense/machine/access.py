@@ -434,8 +434,7 @@ class Access(State):
         if len(parts) == 1 and isinstance(parts[0], Tensor) and tensor.shape is not None and parts[0].dtype != "bool":
             first = parts[0].shape
             shape = (*first, *tensor.shape[1:]) if first is not None and tensor.shape else None
-        # The indices are saved, but torch keeps a copy of its own view of them: writing one does not raise.
-        return self.record("index", [tensor], [], private=True, shape=shape, dtype=tensor.dtype)[0]
+        return library.ops.indexed(self, tensor, index, shape)  # type: ignore[arg-type]
 
     def _list_item(self, value: ListValue, index: Value) -> Value:
         if isinstance(index, bool):

@@ -49,6 +49,8 @@ class Books:
         self.order = 0
         self.node_count = 0
         self.events: list[Event] = []
+        # Nodes whose value was taken on without its graph.
+        self.cut_nodes: list[Node] = []
         self.module: Instance | None = None
         self.assumed = False
         self.catching = 0
@@ -298,6 +300,8 @@ class Books:
         result.device = tensor.device
         if self.needs_grad(tensor) is not NO:
             result.cuts = (*tensor.cuts, Cut(how, self.here(), (tensor,)))[-MAX_CUTS:]
+            if tensor.node is not None:
+                self.cut_nodes.append(tensor.node)
         result.through = how if how != "detach" or tensor.through is None else tensor.through
         result.gradient_of = tensor.gradient_of
         return result

@@ -136,16 +136,38 @@ def _never_walked(machine: Machine) -> None:
     by_place: dict[tuple[object, ...], list[tuple[Store, Tensor]]] = {}
     for store, tensor in machine.losses:
         by_place.setdefault(store.place.key, []).append((store, tensor))
+    flagged: list[tuple[Store, Tensor]] = []
     for instances in by_place.values():
         store, tensor = instances[-1]
         if not LOSS_NAME.search(store.name) or NOT_TRAINED.search(store.name):
             continue
         if not all(s.epoch in step_epochs for s, _ in instances):
             continue
+        if not any(order > store.order for _, _, order in machine.steps):
+            # Computed after the last step, to be looked at.
+            continue
         if all(_is_lost(machine, t, trained, escaped) for _, t in instances):
-            event = LossNeverWalked(place=store.place, loss=tensor)
-            event.also = [(machine.steps[-1][1], "stepped here")]
-            machine.events.append(event)
+            flagged.append((store, tensor))
+    for store, tensor in flagged:
+        if any(_holds(other, tensor) for _, other in flagged if other is not tensor):
+            continue
+        event = LossNeverWalked(place=store.place, loss=tensor, overwritten=_overwritten(machine, store))
+        event.also = [(machine.steps[-1][1], "stepped here")]
+        if event.overwritten is not None:
+            event.also.insert(0, (event.overwritten, "overwritten here"))
+        machine.events.append(event)
+
+
+def _holds(total: Tensor, part: Tensor) -> bool:
+    """Whether a loss was computed from another."""
+    whole, inner = total.node, part.node
+    return whole is not None and inner is not None and whole.ancestry & inner.ancestry == inner.ancestry
+
+
+def _overwritten(machine: Machine, store: Store) -> Place | None:
+    """The next store under the same name."""
+    later = [s for s, _ in machine.losses if s.name == store.name and s.order > store.order and s.place.key != store.place.key]
+    return min(later, key=lambda s: s.order).place if later else None
 
 
 def _is_lost(machine: Machine, tensor: Tensor, trained: set[Tensor], escaped: int) -> bool:

@@ -7,7 +7,17 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from gradsense.machine.events import AnomalyOn, Event, GradientsDiscarded, InplaceAllowed, NoGraph, RetainedWalk
+from gradsense.machine.events import (
+    AnomalyOn,
+    DeadTerm,
+    Event,
+    GradientsDiscarded,
+    InplaceAllowed,
+    LossNeverWalked,
+    NeverReached,
+    NoGraph,
+    RetainedWalk,
+)
 from gradsense.machine.interpreter import Machine
 from gradsense.machine.modules import Workspace
 from gradsense.machine.state import BranchKey, Knowledge, Limits
@@ -20,6 +30,8 @@ LEARNING_ROUNDS = 3
 MOST_FLIPS = 3
 # Cells of a notebook that are tried a second time.
 RERUN_CELLS = 12
+# What is said of a whole program holds only if no path shows otherwise.
+ON_ALL_PATHS = (RetainedWalk, LossNeverWalked, DeadTerm, NeverReached, GradientsDiscarded)
 
 
 @dataclass
@@ -29,6 +41,7 @@ class Exploration:
     Attributes:
         events: what happened, each with whether it is certain.
         sites: every walk that was reached, by place, and whether its graph was fully known.
+        doubts: why it was not, for those where it was not.
         called: the functions that were entered.
         paths: how many paths were run.
         cut_short: whether a bound on work left something out.
@@ -38,6 +51,7 @@ class Exploration:
 
     events: list[Event] = field(default_factory=list)
     sites: dict[tuple[object, ...], bool] = field(default_factory=dict)
+    doubts: dict[tuple[object, ...], str] = field(default_factory=dict)
     called: set[ast.AST] = field(default_factory=set)
     paths: int = 0
     cut_short: bool = False
@@ -54,6 +68,7 @@ class Exploration:
             self.failures += [f for f in machine.failures if f not in self.failures]
             for key, known in machine.sites.items():
                 self.sites[key] = self.sites.get(key, False) or known
+            self.doubts.update(machine.doubts)
 
 
 def explore(
@@ -191,7 +206,7 @@ def merged(machines: list[Machine]) -> list[Event]:
                 continue
         if isinstance(event, GradientsDiscarded) and event.walk.place.key not in walked_places:
             continue
-        if isinstance(event, RetainedWalk) and not event.needed and not everywhere:
+        if isinstance(event, ON_ALL_PATHS) and not everywhere and not (isinstance(event, RetainedWalk) and event.needed):
             continue
         if isinstance(event, AnomalyOn) and len(where) < len(machines):
             # A flag of the program switches it on.

@@ -255,12 +255,23 @@ def conclude(machine: Statements) -> None:
     left = 0
     for slot in alive(machine).values():
         left |= slot.ancestry
+    built: set[tuple[object, ...]] = set()
+    reaches = {id(g): reachable(g.tops) for g in machine.growths}
     for growth in machine.growths:
-        if growth.store is None:
+        later = any(
+            n.walked is not None and n.walked.order > growth.order and n.accumulates is None for n in reaches[id(growth)]
+        )
+        if growth.store is not None and later:
+            built.add(growth.store.place.key)
+    detached = 0
+    for node in machine.cut_nodes:
+        detached |= node.ancestry
+    unwalked: dict[int, GraphGrows] = {}
+    for growth in machine.growths:
+        # A loop that is walked after one of its runs builds a graph, whatever its other runs are for.
+        if growth.store is None or growth.store.place.key in built:
             continue
-        reach = reachable(growth.tops)
-        if any(n.walked is not None and n.walked.order > growth.order and n.accumulates is None for n in reach):
-            continue
+        reach = reaches[id(growth)]
         if any(_walked_later_pass(n) for n in reach):
             continue
         freed = any(n.freed is not None and n.freed.order < growth.order and n.raises_when_walked_twice for n in reach)
@@ -298,6 +309,17 @@ def conclude(machine: Statements) -> None:
         event.also = lines + [(p, "called here") for p in growth.where.stack]
         if not walked and machine.ended_early:
             continue
+        if growth.nested and not walked and any(n.ancestry and n.ancestry & detached == n.ancestry for n in growth.tops):
+            # A rollout that is cut off afterwards: it costs, and is let go of.
+            event.short = True
+        if not walked:
+            # One loop without `no_grad` is one thing to mend, however many names it keeps.
+            first = unwalked.get(id(growth.loop))
+            if first is not None:
+                first.short = first.short or event.short
+                first.also.insert(0, (event.store.place, f"`{event.store.name}` keeps it as well"))
+                continue
+            unwalked[id(growth.loop)] = event
         machine.events.append(event)
 
 

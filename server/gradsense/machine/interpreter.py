@@ -107,6 +107,7 @@ class Machine(Statements):
         self.dead_terms = []
         self.constant_gradients = []
         self.losses = []
+        self.cut_nodes = []
         self.step_epochs = set()
         self.grad_walks = {}
         self.escaped = []
@@ -114,6 +115,7 @@ class Machine(Statements):
         self.steps = []
         self.failures = []
         self.sites = {}
+        self.doubts = {}
         self.ended_early = False
 
     def reusable(self) -> bool:

@@ -140,6 +140,8 @@ class State(Walking):
         self.retained: list[tuple[Walk, Place]] = []
         # For every backward or grad call: whether the graph it walked was fully known at least once.
         self.sites: dict[tuple[object, ...], bool] = {}
+        # Why it was not, where it was not.
+        self.doubts: dict[tuple[object, ...], str] = {}
         # A cell of a notebook is being run for the second time.
         self.rerunning = False
         # Calls that stand as statements, whose results are thrown away.
@@ -172,10 +174,12 @@ class State(Walking):
             self.cut_short = True
             raise OutOfBudget
 
-    def note_site(self, known: bool) -> None:
+    def note_site(self, known: bool, doubt: str = "its root is not known") -> None:
         """Counts a walk towards coverage."""
         key = self.here().key
         self.sites[key] = self.sites.get(key, False) or known
+        if not known:
+            self.doubts.setdefault(key, doubt)
 
     # ------------------------------------------------------------------ decisions
 

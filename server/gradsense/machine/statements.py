@@ -135,6 +135,8 @@ class Statements(Expressions):
             return
         if value.stores:
             return
+        if self._is_displayed(call):
+            return
         if method == "detach" and not value.cuts:
             return
         if any(keyword.arg == "out" for keyword in call.keywords):
@@ -143,6 +145,15 @@ class Statements(Expressions):
             return
         self.node = call
         self.report(DiscardedResult(place=self.here(call), method=method, tensor=value))
+
+    def _is_displayed(self, node: ast.expr) -> bool:
+        """Whether the expression ends a notebook's cell, which shows its value."""
+        for cell in self.source.cells:
+            if cell.first_line <= node.lineno < cell.first_line + cell.line_count:
+                end = getattr(node, "end_lineno", node.lineno)
+                rest = self.source.lines[end : cell.first_line + cell.line_count - 1]
+                return not any(line.strip() and not line.lstrip().startswith("#") for line in rest)
+        return False
 
     def _note_useless(self, node: ast.Attribute, value: Value) -> None:
         if not isinstance(value, LibraryMethod):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from gradsense.fixes.fix import Fix
 from gradsense.machine.events import SavedModified, SilentlyModified
 from gradsense.machine.place import Place
 from gradsense.rules.base import MODIFIED, Rule
+from gradsense.rules.repairs.copies import copy_alias, save_a_copy
 from gradsense.rules.wording import line_of, op_name, tensor_name
 
 
@@ -37,3 +39,7 @@ class InplaceThroughDetach(Rule[SavedModified | SilentlyModified]):
             if isinstance(event, SilentlyModified)
             else MODIFIED.format(now=event.saved.tensor.storage.version, saved=event.saved.version)
         )
+
+    def fixes(self, event: SavedModified | SilentlyModified) -> Iterator[Fix]:
+        yield from copy_alias(event.write)
+        yield from save_a_copy(event.node, event.saved, event.write)

@@ -13,6 +13,7 @@ from gradsense.rules.repairs.copies import copies_of_parts, copy_of
 from gradsense.rules.repairs.inplace_modules import turn_off
 from gradsense.rules.repairs.no_grad import under_no_grad
 from gradsense.rules.repairs.out_of_place import moving
+from gradsense.rules.repairs.out_of_place import detach_instead
 from gradsense.rules.wording import tensor_name
 
 
@@ -47,6 +48,8 @@ class InplaceOnMultiView(Rule[ViewWritten]):
             yield from turn_off(event.spot, event.place)
         if event.why == "expanded":
             yield from copy_of(tensor.made)
+        if event.why == "detach":
+            yield from detach_instead(event.place)
         base = tensor.base
         if base is not None and base.leaf and base.needs is YES:
             yield from under_no_grad(event.place, tensor_name(tensor, "it"))

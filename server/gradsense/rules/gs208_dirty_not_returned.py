@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from gradsense.fixes.fix import Fix
 from gradsense.machine.events import DirtyNotReturned
 from gradsense.rules.base import Rule
+from gradsense.rules.repairs.dirty import return_what_is_marked
 
 
 class DirtyNotReturnedRule(Rule[DirtyNotReturned]):
@@ -18,3 +22,6 @@ class DirtyNotReturnedRule(Rule[DirtyNotReturned]):
         return (
             "RuntimeError: Some elements marked as dirty during the forward method were not returned as output."
         )
+
+    def fixes(self, event: DirtyNotReturned) -> Iterator[Fix]:
+        yield from return_what_is_marked(event.marked)

@@ -48,11 +48,14 @@ overwritten values computes something else afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+from gradsense.fixes.fix import Applicability, Fix
 from gradsense.machine.events import InputOverwritten
 from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
+from gradsense.rules.repairs.inplace_modules import turn_off
 from gradsense.rules.wording import line_of, tensor_name
 
 
@@ -68,3 +71,7 @@ class InputOverwrittenRule(Rule[InputOverwritten]):
     def related(self, event: InputOverwritten) -> Iterable[tuple[Place, str]]:
         yield event.write.place, "written here"
         yield event.place, "read here"
+
+    def fixes(self, event: InputOverwritten) -> Iterator[Fix]:
+        for fix in turn_off(event.culprit, event.write.place):
+            yield replace(fix, applicability=Applicability.UNSAFE)

@@ -70,7 +70,7 @@ from gradsense.fixes.remove import remove_statement
 from gradsense.machine.events import GraphLost, NoGraph
 from gradsense.machine.place import Place
 from gradsense.rules.base import NO_GRAPH, Rule
-from gradsense.rules.editing import code_of, safe
+from gradsense.rules.editing import code_of, safe, unsafe
 from gradsense.rules.repairs.cuts import repairs, uncut
 from gradsense.rules.wording import line_of, tensor_name
 
@@ -124,7 +124,8 @@ def _found_again(event: GraphLost) -> Iterator[Fix]:
     for cut in reversed(event.cuts):
         for repair in repairs(cut, event.place.node):
             also = ", without `requires_grad_()`" if promoted else ""
-            yield from safe(f"Keep the graph: {repair.does}{also}", combine(repair.edits, promoted))
+            offer = safe if repair.exact else unsafe
+            yield from offer(f"Keep the graph: {repair.does}{also}", combine(repair.edits, promoted))
         return
 
 

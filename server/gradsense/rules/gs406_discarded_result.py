@@ -75,7 +75,9 @@ class DiscardedResultRule(Rule[DiscardedResult | UselessMutation]):
         if isinstance(event, UselessMutation):
             if isinstance(expression, ast.Attribute):
                 text = f"{code.text(expression)}()"
-                yield from safe(f"Call it: {quoted(text)}", replace_expression(code.source, code.tree, expression, text))
+                yield from safe(
+                    f"Call it: {quoted(text)}", replace_expression(code.source, code.tree, expression, text)
+                )
         elif isinstance(statement, ast.Expr):
             edits = assign_result(code.source, code.tree, statement)
             yield from safe(f"Keep the result of `{event.method}()`", edits)

@@ -79,7 +79,9 @@ class LossNeverWalkedRule(Rule[DeadTerm | LossNeverWalked]):
         if isinstance(event, LossNeverWalked):
             name = tensor_name(event.loss, "this loss")
             if event.overwritten is not None:
-                return f"{name} is overwritten on {line_of(event.overwritten, event.culprit)} before any walk takes it in"
+                return (
+                    f"{name} is overwritten on {line_of(event.overwritten, event.culprit)} before any walk takes it in"
+                )
             return f"{name} is never part of what is walked: it moves nothing"
         if event.cut is not None:
             where = line_of(event.walk.place, event.culprit)

@@ -1,10 +1,10 @@
-"""A value is cut off from a parameter that an optimizer steps, so that the parameter never gets a gradient.
+"""A parameter that an optimizer steps is cut off from the loss.
 
 ## What happens
 
-`detach()`, `.data`, `round()`, `sign()`, `argmax()`, `.item()` and `torch.tensor(…)` give a value without a graph. Where that
-value goes into a loss beside others that have one, `backward()` works and the optimizer steps, but every parameter that is
-reached through the cut alone keeps `.grad` None: it stays as it was initialised, and nothing says so.
+`.item()`, `float()`, `torch.tensor(…)`, a comparison or `argmax` give a value without a graph. Where that value goes into
+a loss beside others that have one, `backward()` works and the optimizer steps. But a parameter that is reached through
+the cut alone keeps `.grad` None: it stays as it was initialised, and nothing says so.
 
 ## Fails
 
@@ -12,17 +12,17 @@ reached through the cut alone keeps `.grad` None: it stays as it was initialised
 import torch
 from torch import nn
 
-torch.manual_seed(0)
-scale = nn.Parameter(torch.ones(3))
-net = nn.Linear(3, 1)
-opt = torch.optim.SGD([scale, *net.parameters()], lr=0.1)
-for _ in range(3):
-    x = torch.randn(4, 3)
-    loss = net(x * scale.round()).pow(2).mean()
-    opt.zero_grad()
+model = nn.Linear(8, 3)
+temperature = nn.Parameter(torch.ones(()))
+optimizer = torch.optim.SGD([*model.parameters(), temperature], lr=0.1)
+for step in range(3):
+    x, y = torch.randn(32, 8), torch.randint(0, 3, (32,))
+    logits = model(x) / temperature.item()
+    loss = nn.functional.cross_entropy(logits, y)
+    optimizer.zero_grad()
     loss.backward()
-    opt.step()
-assert scale.grad is None
+    optimizer.step()
+print(temperature.item())
 ```
 
 ## Mended
@@ -31,37 +31,40 @@ assert scale.grad is None
 import torch
 from torch import nn
 
-torch.manual_seed(0)
-scale = nn.Parameter(torch.ones(3))
-net = nn.Linear(3, 1)
-opt = torch.optim.SGD([scale, *net.parameters()], lr=0.1)
-for _ in range(3):
-    x = torch.randn(4, 3)
-    loss = net(x * scale).pow(2).mean()
-    opt.zero_grad()
+model = nn.Linear(8, 3)
+temperature = nn.Parameter(torch.ones(()))
+optimizer = torch.optim.SGD([*model.parameters(), temperature], lr=0.1)
+for step in range(3):
+    x, y = torch.randn(32, 8), torch.randint(0, 3, (32,))
+    logits = model(x) / temperature
+    loss = nn.functional.cross_entropy(logits, y)
+    optimizer.zero_grad()
     loss.backward()
-    opt.step()
-assert scale.grad is not None
+    optimizer.step()
+print(temperature.item())
 ```
 
 ## Not this
 
-A detached copy beside a path that keeps its graph, a network that no optimizer holds, a target under `no_grad`.
+- A detached copy beside a path that keeps its graph, a network that no optimizer holds, a target under `no_grad`.
+- `round()`, `sign()` and `floor()`: their gradient is zero, not None, and the parameter stays as it was just the same.
 
 ## Fixes
 
-Taking the cut away restores the gradient. It is unsafe: where the parameter was meant to be frozen, take it out of the
-optimizer instead.
+- Take the cut away: unsafe, since the parameter begins to learn. Where it was meant to be frozen, take it out of the
+  optimizer instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from gradsense.fixes.fix import Fix
 from gradsense.machine.events import NeverReached
 from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
 from gradsense.rules.finding import Severity
+from gradsense.rules.repairs.cuts import uncut
 from gradsense.rules.wording import tensor_name
 
 
@@ -81,3 +84,6 @@ class GradientCut(Rule[NeverReached]):
     def related(self, event: NeverReached) -> Iterable[tuple[Place, str]]:
         yield event.parameter.made, "the parameter is made here"
         yield event.walk.place, "walked here"
+
+    def fixes(self, event: NeverReached) -> Iterator[Fix]:
+        yield from uncut(event.cut, event.walk.place.node, trusted=False)

@@ -2,8 +2,9 @@
 
 ## What happens
 
-`torch.autograd.grad(outputs, inputs)` gives a gradient for every input. An input that does not require grad raises at once. One
-that requires grad and was not used to compute the outputs raises too, unless `allow_unused=True` says that None will do.
+`torch.autograd.grad(outputs, inputs)` gives a gradient for every input. An input that does not require grad raises at
+once. One that requires grad and was not used to compute the outputs raises too, unless `allow_unused=True` says that
+None will do.
 
 ## Fails
 
@@ -29,11 +30,12 @@ gw, gb = torch.autograd.grad(loss, [w, b], allow_unused=True)
 
 ## Not this
 
-`backward()` leaves `.grad` of an unused leaf None and raises nothing.
+- `backward()` leaves `.grad` of an unused leaf None and raises nothing.
 
 ## Fixes
 
-`allow_unused=True` where None is a good answer. Unsafe: most often the input was meant to be used.
+- `requires_grad_()` where the input is made: safe.
+- `allow_unused=True` where None is a good answer: unsafe, as most often the input was meant to be used.
 """
 
 from __future__ import annotations
@@ -47,6 +49,7 @@ from gradsense.machine.events import InputNotInGraph
 from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
 from gradsense.rules.editing import code_of, unsafe
+from gradsense.rules.repairs.leaves import requiring_grad
 from gradsense.rules.wording import tensor_name
 
 
@@ -66,15 +69,17 @@ class InputNotInGraphRule(Rule[InputNotInGraph]):
     def expected(self, event: InputNotInGraph) -> str | None:
         if event.why == "unused":
             return (
-                "RuntimeError: One of the differentiated Tensors appears to not have been used in the graph. Set "
+                "RuntimeError: The differentiated Tensor at index […] appears to not have been used in the graph. Set "
                 "allow_unused=True if this is the desired behavior."
             )
         return "RuntimeError: One of the differentiated Tensors does not require grad"
 
     def fixes(self, event: InputNotInGraph) -> Iterator[Fix]:
-        if event.why == "unused":
-            code = code_of(event.place)
-            call = code.expression(event.place.node)
-            if isinstance(call, ast.Call):
-                edits = set_keyword(code.source, code.tree, call, "allow_unused", "True")
-                yield from unsafe("Accept None: `allow_unused=True`", edits)
+        if event.why != "unused":
+            yield from requiring_grad(event.tensor)
+            return
+        code = code_of(event.place)
+        call = code.expression(event.place.node)
+        if isinstance(call, ast.Call):
+            edits = set_keyword(code.source, code.tree, call, "allow_unused", "True")
+            yield from unsafe("Accept None: `allow_unused=True`", edits)

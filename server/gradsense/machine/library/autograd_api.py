@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from gradsense.machine.library import grad_mode
 from gradsense.machine.library.arguments import argument, flag
 from gradsense.machine.tri import MAYBE, NO, YES, any_of
 from gradsense.machine.values import ContextValue, GradMode, Unknown, Value
+from gradsense.machine.walking import reachable
 from gradsense.machine.walking import reachable
 
 if TYPE_CHECKING:
@@ -59,10 +61,21 @@ def walk(
     finally:
         known = len(machine.walks) > before and machine.walks[-1].known
         refused = len(machine.walks) == before and all(r.origin == "known" for r in roots)
-        machine.note_site(known or refused)
+        known = known or refused
+        machine.note_site(known, "" if known else _doubt(machine, roots))
     if retain and running is not None:
         machine.retained.append((machine.walks[-1], place))
     return running  # type: ignore[return-value]
+
+
+def _doubt(machine: Machine, roots: list[Tensor]) -> str:
+    """Where the part of a graph that is not fully known begins."""
+    reached = reachable(machine.edge(root) for root in roots)
+    origins = [node for node in reached if not node.sure and all(parent.sure for parent in node.parents)]
+    if not origins:
+        return "its root is not known"
+    first = min(origins, key=lambda node: node.order)
+    return f"`{first.op}` on line {first.place.line} of {os.path.basename(first.place.path)}"
 
 
 def backward(

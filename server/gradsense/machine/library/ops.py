@@ -146,6 +146,28 @@ def run_row(machine: Machine, row: OpRow, bound: dict[str, object], shape: Shape
     return NamedTuple.of(made, fields) if fields and len(fields) == len(made) else tuple(made)
 
 
+def index_kind(index: Value) -> str:
+    """What an index that makes no view is, as the table has it."""
+    parts = index if isinstance(index, tuple) else (index,)
+    tensors = [p for p in parts if isinstance(p, Tensor)]
+    if len(parts) == 1 and tensors:
+        return "mask" if tensors[0].dtype == "bool" else "tensor"
+    return "tensors" if tensors else "list"
+
+
+def indexed(machine: Machine, tensor: Tensor, index: Value, shape: Shape | None) -> Value:
+    """`tensor[index]` for an index that makes a copy."""
+    kind = index_kind(index)
+    if kind == "tensor":
+        return operate(machine, "getitem", [tensor, index], shape=shape)
+    row = table().lookup("getitem", ("input",), {"index": kind})
+    if row is None:
+        return untabled(machine, "index", [tensor])
+    parts = index if isinstance(index, tuple) else (index,)
+    bound: dict[str, object] = {"input": tensor, "index": parts[0] if kind == "mask" else list(parts)}
+    return run_row(machine, row, bound, shape)
+
+
 def _differentiable(row: OpRow, name: str) -> bool:
     return name in row.saves or f"{name}[]" in row.saves
 

@@ -240,6 +240,15 @@ def _type(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: di
     return to(machine, tensor, arguments, keywords)
 
 
+def _view(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    """`x.view(sizes)`; only a dtype that is written as one makes it the other kind of view."""
+    if len(arguments) == 1 and factories.dtype_name(arguments[0]) is None:
+        sizes = arguments[0]
+        given = tuple(sizes.items) if isinstance(sizes, ListValue) else sizes if isinstance(sizes, tuple) else (sizes,)
+        return ops.operate(machine, "view", [tensor], {"size": given})
+    return ops.operate(machine, "view", [tensor, *arguments], keywords)
+
+
 def _zero_method(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     owner = tensor.gradient_of
     if owner is not None:
@@ -320,5 +329,6 @@ _SPECIAL: dict[str, _Method] = {
     "resize_": _set_in_place,
     "__deepcopy__": _deepcopy,
     "split_with_sizes": _split_sizes,
+    "view": _view,
 }
 

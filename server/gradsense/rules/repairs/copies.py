@@ -5,22 +5,56 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradsense.fixes.detach import clone_value
+from gradsense.fixes.detach import clone_value, detach_clone
 from gradsense.fixes.fix import Fix
-from gradsense.fixes.inplace_calls import viewed
+from gradsense.fixes.inplace_calls import viewed, written_tensor
+from gradsense.fixes.keywords import callee_name
 from gradsense.fixes.methods import replace_expression
 from gradsense.fixes.torch_names import is_torch_function
-from gradsense.machine.graph import Node, Saved, Tensor
+from gradsense.fixes.tree import same_expression
+from gradsense.machine.graph import Node, Saved, Tensor, Write
 from gradsense.machine.place import Place
 from gradsense.rules.editing import Code, code_of, safe, unsafe
 from gradsense.rules.wording import quoted
 
 
-def save_a_copy(node: Node, saved: Saved) -> Iterator[Fix]:
+def copy_alias(write: Write) -> Iterator[Fix]:
+    """Gives the tensor that is written memory of its own where it is cut off: `x.detach()` becomes `x.detach().clone()`.
+
+    None is offered where the write has no use but to reach the other tensor, as `x.data.zero_()` by itself.
+    """
+    alias = write.tensor.base or write.tensor if write.tensor is not None else None
+    if alias is None or write.through is None:
+        return
+    code = code_of(alias.made)
+    expression = code.expression(alias.made.node)
+    statement = code.statement(alias.made.node)
+    if expression is None or statement is None or (isinstance(statement, ast.Expr) and statement is _statement(write)):
+        return
+    if isinstance(statement, ast.Assign) and any(target is not None and _within(target, expression) for target in statement.targets):
+        return
+    edits = detach_clone(code.source, code.tree, expression)
+    yield from safe(f"Work on a copy: {quoted(code.text(expression))} with `.clone()`", edits)
+
+
+def _statement(write: Write) -> ast.stmt | None:
+    return code_of(write.place).statement(write.place.node)
+
+
+def _within(around: ast.expr, node: ast.expr) -> bool:
+    return any(child is node for child in ast.walk(around))
+
+
+def save_a_copy(node: Node, saved: Saved, write: Write | None = None) -> Iterator[Fix]:
     """Gives the operation a copy of what it saves: `fc(x)` becomes `fc(x.clone())`, a saved result is copied itself.
 
     Values and gradients stay as they are. None is offered where the operation's text does not show the tensor, as for
     the weight of a layer.
+
+    Args:
+        node: the operation.
+        saved: what it saves.
+        write: the later write.
     """
     code = code_of(node.place)
     expression = code.expression(node.place.node)
@@ -30,6 +64,9 @@ def save_a_copy(node: Node, saved: Saved) -> Iterator[Fix]:
         yield from safe(f"Copy {quoted(code.text(expression))}", clone_value(code.source, code.tree, expression))
         return
     parts = _spelt(code, expression, node, saved.tensor)
+    if not parts and isinstance(expression, ast.Call) and callee_name(expression) == "save_for_backward":
+        target = _target(write)
+        parts = [part for part in expression.args if target is not None and same_expression(part, target)]
     if parts:
         name = quoted(code.text(parts[0]))
         yield from safe(f"Save a copy of {name}", clone_value(code.source, code.tree, *parts))
@@ -51,6 +88,14 @@ def copies_of_parts(place: Place) -> Iterator[Fix]:
         text = code.text(call)
         new = f"tuple(part.clone() for part in {text})"
         yield from unsafe(f"Copy the parts of {quoted(text)}", replace_expression(code.source, code.tree, call, new))
+
+
+def _target(write: Write | None) -> ast.expr | None:
+    code = code_of(write.place) if write is not None else None
+    node = code.twin(write.place.node) if write is not None and code is not None else None
+    if code is None or not isinstance(node, ast.stmt | ast.expr):
+        return None
+    return written_tensor(code.tree, node)
 
 
 def _spelt(code: Code, expression: ast.expr, node: Node, tensor: Tensor) -> list[ast.expr]:

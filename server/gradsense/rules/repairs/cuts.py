@@ -12,7 +12,7 @@ from gradsense.fixes.keywords import callee_name
 from gradsense.fixes.methods import call_instead, drop_last, rename_method, replace_expression
 from gradsense.fixes.remove import remove_statement
 from gradsense.fixes.torch_names import meaning, spelling
-from gradsense.fixes.tree import may_not_repeat, same_expression
+from gradsense.fixes.tree import same_expression
 from gradsense.machine.graph import Cut
 from gradsense.rules.editing import Code, code_of, safe, unsafe
 from gradsense.rules.repairs.frozen import thaw
@@ -21,9 +21,9 @@ from gradsense.rules.wording import quoted
 
 # Distributions of torch whose samples have no gradient.
 _DISCRETE = frozenset({
-    "Bernoulli", "Binomial", "Categorical", "Geometric", "Multinomial", "NegativeBinomial", "OneHotCategorical", "Poisson",
+    "Bernoulli", "Binomial", "Categorical", "Geometric", "Multinomial", "NegativeBinomial", "OneHotCategorical",
+    "Poisson",
 })  # fmt: skip
-_STEPS = frozenset({"round", "floor", "ceil", "trunc", "sign", "sgn"})
 _NUMBERS = frozenset({"item", "tolist", "float", "int"})
 
 
@@ -67,7 +67,11 @@ def repairs(cut: Cut, walk: ast.AST | None = None) -> Iterator[Repair]:
     if expression is None:
         return
     if cut.how in {"detach", "data", "detach_"}:
-        yield Repair(f"drop `.{_last(expression) or cut.how}{'' if cut.how == 'data' else '()'}`", _undetached(code, expression), True)
+        yield Repair(
+            f"drop `.{_last(expression) or cut.how}{'' if cut.how == 'data' else '()'}`",
+            _undetached(code, expression),
+            True,
+        )
     elif cut.how in _NUMBERS:
         yield Repair(f"drop `{_spelt(expression)}`", _as_tensor(code, expression), True)
     elif cut.how == "torch.tensor" and isinstance(expression, ast.Call):
@@ -75,9 +79,9 @@ def repairs(cut: Cut, walk: ast.AST | None = None) -> Iterator[Repair]:
     elif cut.how == "comparison" and isinstance(expression, ast.Compare):
         yield from _soft(code, expression)
     elif cut.how == "sample" and isinstance(expression, ast.Call) and not _has_discrete(code):
-        yield Repair("`rsample()` instead of `sample()`", rename_method(code.source, code.tree, expression, "rsample"), False)
-    elif cut.how in _STEPS and isinstance(expression, ast.Call):
-        yield from _straight_through(code, expression)
+        yield Repair(
+            "`rsample()` instead of `sample()`", rename_method(code.source, code.tree, expression, "rsample"), False
+        )
     elif cut.how.startswith(("int", "uint", "bool")) and isinstance(expression, ast.Call):
         yield Repair(f"drop `{_spelt(expression)}`", _without_cast(code, expression), False)
 
@@ -103,10 +107,14 @@ def _undetached(code: Code, expression: ast.expr) -> Edits | None:
         return None
     if isinstance(statement, ast.Expr) and statement.value is expression:
         return remove_statement(code.source, code.tree, statement)
-    value = expression.func.value if isinstance(expression, ast.Call) and isinstance(expression.func, ast.Attribute) else None
-    if isinstance(statement, ast.Assign) and statement.value is expression and value is not None:
-        if len(statement.targets) == 1 and same_expression(statement.targets[0], value):
-            return remove_statement(code.source, code.tree, statement)
+    value = (
+        expression.func.value
+        if isinstance(expression, ast.Call) and isinstance(expression.func, ast.Attribute)
+        else None
+    )
+    assigned = isinstance(statement, ast.Assign) and statement.value is expression and len(statement.targets) == 1
+    if assigned and value is not None and same_expression(statement.targets[0], value):
+        return remove_statement(code.source, code.tree, statement)
     if _last(expression) == "detach_":
         return drop_last(code.source, code.tree, expression)
     return undetach(code.source, code.tree, expression)
@@ -195,20 +203,14 @@ def _has_discrete(code: Code) -> bool:
     return bool(names & _DISCRETE)
 
 
-def _straight_through(code: Code, call: ast.Call) -> Iterator[Repair]:
-    """`x + (x.round() - x).detach()` has the value of `x.round()` and the gradient of `x`."""
-    method = isinstance(call.func, ast.Attribute) and meaning(code.tree, call.func) is None
-    value = call.func.value if method and isinstance(call.func, ast.Attribute) else call.args[0] if call.args else None
-    if value is None:
-        return
-    text = code.text(value)
-    if not may_not_repeat(value):
-        operand = text if isinstance(value, ast.Name | ast.Attribute | ast.Subscript) else f"({text})"
-        new = f"({operand} + ({code.text(call)} - {operand}).detach())"
-        yield Repair("let the gradient through as if nothing were rounded", replace_expression(code.source, code.tree, call, new), False)
-    yield Repair(f"drop `{_spelt(call)}`", replace_expression(code.source, code.tree, call, f"({text})" if not isinstance(value, ast.Name | ast.Attribute) else text), False)
-
-
 def _without_cast(code: Code, call: ast.Call) -> Edits | None:
-    method = isinstance(call.func, ast.Attribute) and callee_name(call) in {"int", "long", "short", "bool", "byte", "to", "type"}
+    method = isinstance(call.func, ast.Attribute) and callee_name(call) in {
+        "int",
+        "long",
+        "short",
+        "bool",
+        "byte",
+        "to",
+        "type",
+    }
     return drop_last(code.source, code.tree, call) if method else None

@@ -64,7 +64,9 @@ def _out_of_with(code: Code, statement: ast.With, node: ast.AST, walk: ast.AST |
         return
     text = code.text(item.context_expr)
     needing = code.twin(walk) if walk is not None else None
-    inside = [index for index, one in enumerate(statement.body) if needing is not None and needing in set(ast.walk(one))]
+    inside = [
+        index for index, one in enumerate(statement.body) if needing is not None and needing in set(ast.walk(one))
+    ]
     if inside and inside[0] + 1 < len(statement.body):
         yield f"begin `{text}` after the backward", _started_after(code, statement, inside[0]), True
         return

@@ -64,7 +64,7 @@ def spots(event: GraphGrows) -> list[Spot]:
             continue
         code = code_of(store.place)
         value = code.expression(store.value)
-        for part in _carriers(code, value, tensor) if value is not None else ():
+        for part in carriers(code, value, tensor) if value is not None else ():
             spot = _handed_over(Spot(code, part, _structure(store, value, part)), store.place, tensor)
             if spot.callee or not _is_captured(code, part):
                 found.setdefault(spot.expression, spot)
@@ -146,15 +146,20 @@ def _holds(value: Value, tensor: Tensor, depth: int = 0) -> bool:
     return depth < 4 and any(_holds(part, tensor, depth + 1) for part in parts)
 
 
-def _carriers(code: Code, value: ast.expr, tensor: Tensor) -> Iterator[ast.expr]:
-    """The parts of a stored value through which a tensor comes into it; displays are looked into."""
+def carriers(code: Code, value: ast.expr, tensor: Tensor, *, sure: bool = True) -> Iterator[ast.expr]:
+    """The parts of a value through which a tensor comes into it; displays are looked into.
+
+    Args:
+        sure: whether the tensor is surely in the value, so that a value that is no display is a part by itself.
+    """
     parts = _parts(value)
     if parts is None:
-        yield value
+        if sure or _carries(code, value, tensor):
+            yield value
         return
-    carrying = [part for part in parts if _carries(code, part, tensor)]
-    for part in carrying:
-        yield from _carriers(code, part, tensor)
+    for part in parts:
+        if _carries(code, part, tensor):
+            yield from carriers(code, part, tensor)
 
 
 def _parts(value: ast.expr) -> list[ast.expr] | None:

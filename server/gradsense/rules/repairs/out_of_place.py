@@ -17,6 +17,7 @@ from gradsense.rules.editing import Code, code_of, safe, unsafe
 from gradsense.rules.repairs.aliases import is_item, seen_elsewhere
 from gradsense.rules.repairs.copies import save_a_copy
 from gradsense.rules.wording import quoted
+from gradsense.syntax.edits import TextEdit
 
 
 def separate(place: Place, written: Tensor | None, saved: Saved, saver: Node) -> Iterator[Fix]:
@@ -62,6 +63,18 @@ def moving(place: Place, written: Tensor | None, *aliases: Tensor) -> tuple[bool
         edits = clone_before(code.source, code.tree, statement, target)
         fixes += offer(f"Write to a copy: `{name} = {name}.clone()` first", edits)
     return shared, fixes
+
+
+def detach_instead(place: Place) -> Iterator[Fix]:
+    """Detaches all of `h` where a loop over its rows, `for layer in h`, calls `layer.detach_()`."""
+    code = code_of(place)
+    statement = code.statement(place.node)
+    block = code.block(statement) if statement is not None else None
+    loop = block.owner if block is not None and len(block.statements) == 1 else None
+    if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Name) and code.rebinds(loop, loop.iter.id):
+        name = loop.iter.id
+        edit = TextEdit(code.source.path, code.source.span_of(loop), f"{name} = {name}.detach()")
+        yield from safe(f"Detach `{name}` as a whole", (edit,))
 
 
 def write_at(code: Code, place: Place) -> ast.stmt | ast.expr | None:
