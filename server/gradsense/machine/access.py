@@ -145,7 +145,9 @@ class Access(State):
             return tensor.gradient if tensor.gradient is not None else Unknown(name="grad")
         if not tensor.leaf and not tensor.retains_grad:
             if needs is YES:
-                self.none_gradient = NoneGradient(tensor, self.here(), self.order, tensor.node is not None and tensor.node.sure)
+                self.none_gradient = NoneGradient(
+                    tensor, self.here(), self.order, tensor.node is not None and tensor.node.sure
+                )
                 spot = self._non_leaf_made(tensor)
                 self.report(GradOfNonLeaf(place=self.here(), tensor=tensor, read=self.here(), spot=spot))
                 return None
@@ -384,7 +386,12 @@ class Access(State):
             return True if index.number else None
         if isinstance(index, Tensor | ListValue):
             # A 0-dim integer tensor indexes like a number.
-            if isinstance(index, Tensor) and index.shape == () and index.dtype is not None and index.dtype.startswith("int"):
+            if (
+                isinstance(index, Tensor)
+                and index.shape == ()
+                and index.dtype is not None
+                and index.dtype.startswith("int")
+            ):
                 return True
             return False
         return None
@@ -548,9 +555,7 @@ class Access(State):
 
     def mark_alias_write(self, tensor: Tensor) -> None:
         """A write through a numpy array that shares the tensor's memory: torch does not count it."""
-        tensor.storage.silent.append(
-            Write(self.here(), self.tick(), "data", "numpy", self.module, self.epoch, True)
-        )
+        tensor.storage.silent.append(Write(self.here(), self.tick(), "data", "numpy", self.module, self.epoch, True))
 
     def _set_tensor_item(self, tensor: Tensor, index: Value, new: Value) -> None:
         """A slice is a view and a copy into it; anything else is `index_put_`."""
@@ -573,7 +578,10 @@ class Access(State):
         elif isinstance(index, slice):
             if isinstance(new, ListValue | tuple):
                 parts = new.items if isinstance(new, ListValue) else list(new)
-                if all(part is None or isinstance(part, int) for part in (index.start, index.stop)) and index.step is None:
+                if (
+                    all(part is None or isinstance(part, int) for part in (index.start, index.stop))
+                    and index.step is None
+                ):
                     value.items[index] = parts
                 else:
                     value.items.extend(parts)

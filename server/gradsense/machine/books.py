@@ -104,7 +104,13 @@ class Books:
         return Tensor(self.here(), shape, dtype, needs, storage)
 
     def record_node(
-        self, op: str, parents: Iterable[Node | None], saved: list[Saved], private: bool, sure: bool, place: Place | None = None
+        self,
+        op: str,
+        parents: Iterable[Node | None],
+        saved: list[Saved],
+        private: bool,
+        sure: bool,
+        place: Place | None = None,
     ) -> Node:
         """A new node of the graph."""
         self.node_count += 1
@@ -236,7 +242,9 @@ class Books:
         """The cut of an op that is not recorded, at what switched recording off."""
         return Cut("no_grad", self.mode_place or self.here(), lost)
 
-    def constant(self, op: str, inputs: Iterable[Tensor], shape: Shape | None = None, dtype: str | None = "int64") -> Tensor:
+    def constant(
+        self, op: str, inputs: Iterable[Tensor], shape: Shape | None = None, dtype: str | None = "int64"
+    ) -> Tensor:
         """The result of an op that no gradient flows through: `argmax`, a comparison, `round` to an integer."""
         inputs = list(inputs)
         result = self.tensor(shape, dtype)
@@ -341,15 +349,15 @@ class Books:
             if base.phantom or base.origin == "unknown":
                 return
             spot = self.module.made if self.module is not None and tensor.view_kind == "hook" else None
-            self.report(
-                ViewWritten(place=self.here(), sure=sure, tensor=tensor, why=tensor.view_kind, spot=spot)
-            )
+            self.report(ViewWritten(place=self.here(), sure=sure, tensor=tensor, why=tensor.view_kind, spot=spot))
         elif base.leaf and base.base is None and self.needs_grad(base) is YES and not base.phantom:
             self.report(LeafWritten(place=self.here(), sure=sure, tensor=tensor, view=True, module=self.module))
         elif tensor.expanded:
             self.report(ViewWritten(place=self.here(), sure=False, tensor=tensor, why="expanded"))
 
-    def rebase(self, tensor: Tensor, op: str, parents: Iterable[Node | None], saved: list[Saved], private: bool, sure: bool) -> None:
+    def rebase(
+        self, tensor: Tensor, op: str, parents: Iterable[Node | None], saved: list[Saved], private: bool, sure: bool
+    ) -> None:
         """Gives a written tensor its new node; a written view gives one to its base (CopySlices) as well."""
         base = tensor.base
         needs = YES if sure else MAYBE

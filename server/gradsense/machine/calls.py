@@ -51,9 +51,7 @@ class Calls(Iteration):
         if isinstance(function, LibraryMethod):
             return library.call_method(self, function.receiver, function.name, arguments, keywords, node)
         if isinstance(function, Partial):
-            return self.call(
-                function.function, function.arguments + arguments, {**function.keywords, **keywords}, node
-            )
+            return self.call(function.function, function.arguments + arguments, {**function.keywords, **keywords}, node)
         if isinstance(function, Native):
             return function.call(arguments, keywords)
         if isinstance(function, GradMode):
@@ -85,7 +83,12 @@ class Calls(Iteration):
         return self.enter_function(function, arguments, keywords, node)
 
     def _cached_call(
-        self, cache: DictValue, function: Function, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+        self,
+        cache: DictValue,
+        function: Function,
+        arguments: list[Value],
+        keywords: dict[str, Value],
+        node: ast.AST | None,
     ) -> Value:
         """`functools.cache`: equal arguments give the value that was made before."""
         key: Value = tuple(self.dict_key(a) for a in (*arguments, *keywords.values()))
@@ -334,7 +337,6 @@ def _fields(cls: ClassValue) -> list[tuple[str, ast.expr | None]] | None:
             names = [name for name, _ in base.fields]
             found = [f for f in found or [] if f[0] not in names] + base.fields
     return found
-
 
 
 def is_generator(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool:

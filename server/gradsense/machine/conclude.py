@@ -166,7 +166,11 @@ def _holds(total: Tensor, part: Tensor) -> bool:
 
 def _overwritten(machine: Machine, store: Store) -> Place | None:
     """The next store under the same name."""
-    later = [s for s, _ in machine.losses if s.name == store.name and s.order > store.order and s.place.key != store.place.key]
+    later = [
+        s
+        for s, _ in machine.losses
+        if s.name == store.name and s.order > store.order and s.place.key != store.place.key
+    ]
     return min(later, key=lambda s: s.order).place if later else None
 
 

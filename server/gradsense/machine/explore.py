@@ -206,7 +206,11 @@ def merged(machines: list[Machine]) -> list[Event]:
                 continue
         if isinstance(event, GradientsDiscarded) and event.walk.place.key not in walked_places:
             continue
-        if isinstance(event, ON_ALL_PATHS) and not everywhere and not (isinstance(event, RetainedWalk) and event.needed):
+        if (
+            isinstance(event, ON_ALL_PATHS)
+            and not everywhere
+            and not (isinstance(event, RetainedWalk) and event.needed)
+        ):
             continue
         if isinstance(event, AnomalyOn) and len(where) < len(machines):
             # A flag of the program switches it on.

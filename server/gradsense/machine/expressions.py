@@ -450,8 +450,20 @@ class Expressions(Calls):
             key = self.dict_key(item)
             if key in container.items:
                 return True
-            return None if container.open or any(not isinstance(k, SCALARS + (tuple,)) for k in container.items) or not isinstance(item, SCALARS + (tuple,)) else False
-        items = container.items if isinstance(container, ListValue) else container if isinstance(container, tuple | range) else None
+            return (
+                None
+                if container.open
+                or any(not isinstance(k, SCALARS + (tuple,)) for k in container.items)
+                or not isinstance(item, SCALARS + (tuple,))
+                else False
+            )
+        items = (
+            container.items
+            if isinstance(container, ListValue)
+            else container
+            if isinstance(container, tuple | range)
+            else None
+        )
         if items is None or (isinstance(container, ListValue) and (container.open or container.homogeneous)):
             return None
         if isinstance(item, SCALARS):

@@ -65,6 +65,7 @@ class Growth:
     where: Place
     nodes_per_pass: int
     started: int
+    nested: bool
 
 
 class Tracker:
@@ -98,7 +99,11 @@ class Tracker:
             if before is None:
                 continue
             start = first.get(key)
-            counts = (start.ancestry.bit_count() if start else 0, before.ancestry.bit_count(), slot.ancestry.bit_count())
+            counts = (
+                start.ancestry.bit_count() if start else 0,
+                before.ancestry.bit_count(),
+                slot.ancestry.bit_count(),
+            )
             if not counts[0] < counts[1] < counts[2]:
                 continue
             new = slot.ancestry & ~before.ancestry
@@ -120,6 +125,7 @@ class Tracker:
                     machine.here(self.loop),
                     counts[2] - counts[1],
                     self.started,
+                    bool(machine.epoch),
                 )
             )
 
@@ -160,7 +166,11 @@ def alive(machine: Statements) -> dict[SlotKey, Slot]:
                 continue
             seen.add(id(value))
             inner = key if key[0] == "container" else ("container", key[1], key[2])
-            parts = value.items if isinstance(value, ListValue) else [*value.items.values(), *(k for k in value.items if isinstance(k, Tensor))]
+            parts = (
+                value.items
+                if isinstance(value, ListValue)
+                else [*value.items.values(), *(k for k in value.items if isinstance(k, Tensor))]
+            )
             for part in parts:
                 if not isinstance(part, SCALARS):
                     todo.append((inner, part, lambda v=value, f=find_store: v.last_store or f(), depth + 1))  # type: ignore[misc]
@@ -228,7 +238,11 @@ def captured(function: Function) -> set[str]:
 
 
 def _hold(
-    machine: Statements, slots: dict[SlotKey, Slot], key: SlotKey, tensor: Tensor, find_store: Callable[[], Store | None]
+    machine: Statements,
+    slots: dict[SlotKey, Slot],
+    key: SlotKey,
+    tensor: Tensor,
+    find_store: Callable[[], Store | None],
 ) -> None:
     node = machine.graph_of(tensor)
     if node is None or tensor.leaf:
@@ -259,7 +273,8 @@ def conclude(machine: Statements) -> None:
     reaches = {id(g): reachable(g.tops) for g in machine.growths}
     for growth in machine.growths:
         later = any(
-            n.walked is not None and n.walked.order > growth.order and n.accumulates is None for n in reaches[id(growth)]
+            n.walked is not None and n.walked.order > growth.order and n.accumulates is None
+            for n in reaches[id(growth)]
         )
         if growth.store is not None and later:
             built.add(growth.store.place.key)
@@ -309,7 +324,11 @@ def conclude(machine: Statements) -> None:
         event.also = lines + [(p, "called here") for p in growth.where.stack]
         if not walked and machine.ended_early:
             continue
-        if growth.nested and not walked and any(n.ancestry and n.ancestry & detached == n.ancestry for n in growth.tops):
+        if (
+            growth.nested
+            and not walked
+            and any(n.ancestry and n.ancestry & detached == n.ancestry for n in growth.tops)
+        ):
             # A rollout that is cut off afterwards: it costs, and is let go of.
             event.short = True
         if not walked:

@@ -302,8 +302,30 @@ def _copied(value: Value) -> Value:
 
 
 TORCH_STARS: dict[str, tuple[str, ...]] = {
-    "torch": ("nn", "optim", "tensor", "zeros", "ones", "randn", "rand", "cat", "stack", "no_grad", "Tensor", "autograd"),
-    "torch.nn.functional": ("relu", "softmax", "cross_entropy", "mse_loss", "dropout", "log_softmax", "sigmoid", "tanh"),
+    "torch": (
+        "nn",
+        "optim",
+        "tensor",
+        "zeros",
+        "ones",
+        "randn",
+        "rand",
+        "cat",
+        "stack",
+        "no_grad",
+        "Tensor",
+        "autograd",
+    ),
+    "torch.nn.functional": (
+        "relu",
+        "softmax",
+        "cross_entropy",
+        "mse_loss",
+        "dropout",
+        "log_softmax",
+        "sigmoid",
+        "tanh",
+    ),
     "torch.optim": ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "LBFGS"),
 }
 

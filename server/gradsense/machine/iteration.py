@@ -104,9 +104,7 @@ class Iteration(Access):
         if isinstance(value, GeneratorValue):
             return list(self.run_generator(value)), True
         if isinstance(value, Unknown):
-            return [
-                Unknown(data=value.data, number=value.number, sources=value.sources) for _ in range(PASSES)
-            ], False
+            return [Unknown(data=value.data, number=value.number, sources=value.sources) for _ in range(PASSES)], False
         return [Unknown() for _ in range(PASSES)], False
 
     def _rows(self, tensor: Tensor) -> tuple[list[Value], bool]:

@@ -203,9 +203,15 @@ class State(Walking):
             return len(value) > 0
         if isinstance(value, Instance) and value.children is not None:
             return self.truth(value.children)
-        if isinstance(value, Instance) and value.cls is not None and (value.cls.has("__bool__") or value.cls.has("__len__")):
+        if (
+            isinstance(value, Instance)
+            and value.cls is not None
+            and (value.cls.has("__bool__") or value.cls.has("__len__"))
+        ):
             return None
-        if isinstance(value, Function | ClassValue | BoundMethod | External | LibraryMethod | Instance | Optimizer | Partial):
+        if isinstance(
+            value, Function | ClassValue | BoundMethod | External | LibraryMethod | Instance | Optimizer | Partial
+        ):
             return True
         return None
 
@@ -280,7 +286,9 @@ class State(Walking):
             for part in value[:6]:
                 self._note(part, store, depth + 1)
 
-    def note_items(self, container: ListValue | DictValue, values: list[Value], value_node: ast.expr | None = None) -> None:
+    def note_items(
+        self, container: ListValue | DictValue, values: list[Value], value_node: ast.expr | None = None
+    ) -> None:
         """Notes a store into a container, at what is being run."""
         name = container.stores[-1].name if container.stores else ""
         store: Store | None = None

@@ -191,7 +191,11 @@ class Statements(Expressions):
             self.set_item(receiver, index, value, value_node)
         elif isinstance(target, ast.Tuple | ast.List):
             parts = self.unpack(value, target)
-            value_nodes = value_node.elts if isinstance(value_node, ast.Tuple) and len(value_node.elts) == len(target.elts) else []
+            value_nodes = (
+                value_node.elts
+                if isinstance(value_node, ast.Tuple) and len(value_node.elts) == len(target.elts)
+                else []
+            )
             for index, part in enumerate(target.elts):
                 self.assign(part, parts[index], value_nodes[index] if value_nodes else None)
         elif isinstance(target, ast.Starred):
@@ -279,7 +283,9 @@ class Statements(Expressions):
         name = ""
         if node.exc is not None:
             called = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
-            name = called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
+            name = (
+                called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
+            )
         raise ProgramRaises(name)
 
     def _assert(self, node: ast.Assert) -> None:
@@ -302,7 +308,8 @@ class Statements(Expressions):
             receiver = receiver.children
         if isinstance(receiver, ListValue):
             known = isinstance(index, int) or (
-                isinstance(index, slice) and all(p is None or isinstance(p, int) for p in (index.start, index.stop, index.step))
+                isinstance(index, slice)
+                and all(p is None or isinstance(p, int) for p in (index.start, index.stop, index.step))
             )
             try:
                 if known:
@@ -571,7 +578,9 @@ class Statements(Expressions):
             if isinstance(value, Function) and value.node in node.body:
                 value.owner = cls
         named_tuple = any(isinstance(b, External) and b.last == "NamedTuple" for b in bases)
-        if named_tuple or any("dataclass" in _dotted(d) or _dotted(d) in ("attr.s", "attrs.define", "define") for d in node.decorator_list):
+        if named_tuple or any(
+            "dataclass" in _dotted(d) or _dotted(d) in ("attr.s", "attrs.define", "define") for d in node.decorator_list
+        ):
             cls.fields = [
                 (part.target.id, part.value)
                 for part in node.body
@@ -646,7 +655,13 @@ def _leaves(body: list[ast.stmt]) -> bool:
         return True
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
         function = last.value.func
-        name = function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+        name = (
+            function.attr
+            if isinstance(function, ast.Attribute)
+            else function.id
+            if isinstance(function, ast.Name)
+            else ""
+        )
         return name in _ENDING_CALLS
     return False
 
@@ -663,7 +678,8 @@ def _catches_runtime_error(handler: ast.ExceptHandler) -> bool:
         return True
     types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     return any(
-        (t.id if isinstance(t, ast.Name) else t.attr if isinstance(t, ast.Attribute) else "") in _RUNTIME_ERRORS for t in types
+        (t.id if isinstance(t, ast.Name) else t.attr if isinstance(t, ast.Attribute) else "") in _RUNTIME_ERRORS
+        for t in types
     )
 
 

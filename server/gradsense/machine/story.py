@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 UNSEEN_CALL = "unknown call"
 
 
-def walked_twice(
-    books: Walking, node: Node, walk: Walk, roots: list[Tensor], surely: bool
-) -> WalkedTwice | None:
+def walked_twice(books: Walking, node: Node, walk: Walk, roots: list[Tensor], surely: bool) -> WalkedTwice | None:
     """The event for a walk that meets a freed node, or None where only unseen code links the two."""
     first = node.freed
     assert first is not None
@@ -127,7 +125,9 @@ def saved_modified(books: Walking, node: Node, saved: Saved, write: Write, walk:
 
 
 # Views follow the parameter that they look at.
-FOLLOWING = frozenset("view t transpose permute select slice narrow reshape unbind chunk split squeeze unsqueeze expand T mT".split())
+FOLLOWING = frozenset(
+    "view t transpose permute select slice narrow reshape unbind chunk split squeeze unsqueeze expand T mT".split()
+)
 
 
 def made_outside(epoch: Epoch, now: Epoch) -> bool:
@@ -204,7 +204,9 @@ def holder(node: Node, stores: list[Store], now: Epoch) -> Place:
             container = store.container
             scalar = node.output is not None and node.output.shape == ()
             if isinstance(container, ListValue) and container.stores and container.made is not None:
-                if container.stores[-1].kind == "name" and (scalar or container.maximum is None and store.value is None):
+                if container.stores[-1].kind == "name" and (
+                    scalar or container.maximum is None and store.value is None
+                ):
                     return container.made
             return store.place
     attributes = [s for s in stores if s.kind == "attribute" and _outlives(s.container, now)]

@@ -61,7 +61,13 @@ def units_of(tree: ast.Module) -> list[Unit]:
     for unit in found:
         for part in ast.walk(unit.node):
             if isinstance(part, ast.Call):
-                name = part.func.id if isinstance(part.func, ast.Name) else part.func.attr if isinstance(part.func, ast.Attribute) else ""
+                name = (
+                    part.func.id
+                    if isinstance(part.func, ast.Name)
+                    else part.func.attr
+                    if isinstance(part.func, ast.Attribute)
+                    else ""
+                )
                 if name in names and name != unit.node.name:
                     called.add(name)
     # A function that another one calls is usually reached from there, with real arguments.

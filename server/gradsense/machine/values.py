@@ -36,7 +36,20 @@ class Unknown:
         owner: the value it is an attribute of.
     """
 
-    __slots__ = ("alias", "arguments", "attributes", "cut", "data", "name", "number", "owner", "parameter", "phantom", "site", "sources")
+    __slots__ = (
+        "alias",
+        "arguments",
+        "attributes",
+        "cut",
+        "data",
+        "name",
+        "number",
+        "owner",
+        "parameter",
+        "phantom",
+        "site",
+        "sources",
+    )
 
     def __init__(
         self,
@@ -145,7 +158,18 @@ class Function:
         grad_mode: the mode its decorator sets, or None: (grad enabled, inference).
     """
 
-    __slots__ = ("attributes", "defaults", "environment", "grad_mode", "grad_mode_place", "keyword_defaults", "kind", "node", "owner", "source")
+    __slots__ = (
+        "attributes",
+        "defaults",
+        "environment",
+        "grad_mode",
+        "grad_mode_place",
+        "keyword_defaults",
+        "kind",
+        "node",
+        "owner",
+        "source",
+    )
 
     def __init__(
         self,
@@ -279,7 +303,17 @@ class ClassValue:
         return False
 
 
-_KNOWN_BASES = ("torch", "builtins", "abc", "typing", "enum", "collections", "dataclasses", "pytorch_lightning", "lightning")
+_KNOWN_BASES = (
+    "torch",
+    "builtins",
+    "abc",
+    "typing",
+    "enum",
+    "collections",
+    "dataclasses",
+    "pytorch_lightning",
+    "lightning",
+)
 
 
 class Instance:
@@ -451,7 +485,9 @@ class GeneratorValue:
 
     __slots__ = ("arguments", "call", "function", "keywords", "pending")
 
-    def __init__(self, function: Function, arguments: list[Value], keywords: dict[str, Value], call: ast.AST | None) -> None:
+    def __init__(
+        self, function: Function, arguments: list[Value], keywords: dict[str, Value], call: ast.AST | None
+    ) -> None:
         self.function = function
         self.arguments = arguments
         self.keywords = keywords

@@ -139,9 +139,7 @@ class Walking(Books):
             spot = self.here()
             if root.cuts and not (root.cuts[-1].how == "no_grad" and root.cuts[-1].place.source is not self.source):
                 spot = root.cuts[-1].place
-            self.report(
-                NoGraph(place=self.here(), sure=True, tensor=root, cuts=root.cuts, walk_kind=kind, spot=spot)
-            )
+            self.report(NoGraph(place=self.here(), sure=True, tensor=root, cuts=root.cuts, walk_kind=kind, spot=spot))
             return False
         count = root.number_of_elements
         if count is not None and count != 1 and not given_gradient:
@@ -175,9 +173,7 @@ class Walking(Books):
             elif storage.silent:
                 later = next((w for w in storage.silent if w.order > node.order), None)
                 if later is not None and surely and saved.sure and later.sure:
-                    self.report(
-                        SilentlyModified(place=walk.place, node=node, saved=saved, write=later, walk=walk)
-                    )
+                    self.report(SilentlyModified(place=walk.place, node=node, saved=saved, write=later, walk=walk))
 
     def _note_hidden_carry(self, node: Node, walk: Walk) -> None:
         """Hook for the interpreter's retain rules; the books themselves need nothing here."""
@@ -201,7 +197,9 @@ class Walking(Books):
 
     # ------------------------------------------------------------------ gradients
 
-    def _contribute(self, walk: Walk, roots: Sequence[Tensor], order: list[Node], inputs: Sequence[Tensor] | None) -> None:
+    def _contribute(
+        self, walk: Walk, roots: Sequence[Tensor], order: list[Node], inputs: Sequence[Tensor] | None
+    ) -> None:
         root = roots[0]
         if root.leaf and not root.parameter and root.promoted is not None and root.cuts:
             self.report(GraphLost(place=root.promoted, how="promoted", cuts=root.cuts, tensor=root))
@@ -220,7 +218,9 @@ class Walking(Books):
                     if walk.create_graph:
                         if not created:
                             created = [self.gradient_node(order)]
-                        parents = [created[0]] + ([g] if previous is not None and (g := self.graph_of(previous)) else [])
+                        parents = [created[0]] + (
+                            [g] if previous is not None and (g := self.graph_of(previous)) else []
+                        )
                         if not created[0].parents and len(parents) == 1:
                             # Linear in all that needs grad: a constant.
                             continue
@@ -229,7 +229,15 @@ class Walking(Books):
                         leaf.gradient.node = self.record_node("AccumulateGrad", parents, [], False, created[0].sure)
                         leaf.gradient.node.output = leaf.gradient
                         leaf.gradient.stores = [
-                            Store(walk.place, "attribute", f"{(leaf.names() or ['x'])[-1]}.grad", None, None, self.epoch, self.tick())
+                            Store(
+                                walk.place,
+                                "attribute",
+                                f"{(leaf.names() or ['x'])[-1]}.grad",
+                                None,
+                                None,
+                                self.epoch,
+                                self.tick(),
+                            )
                         ]
             elif node.output is not None and node.output.retains_grad and node.output.gradient is None:
                 node.output.gradient = self.tensor(node.output.shape, node.output.dtype)

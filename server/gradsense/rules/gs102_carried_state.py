@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from gradsense.fixes.fix import Fix
 from gradsense.machine.events import WalkedTwice
 from gradsense.machine.place import Place
 from gradsense.rules.base import SECOND_TIME, Rule
+from gradsense.rules.repairs.carrying import cut_carried
 from gradsense.rules.wording import line_of, op_name, tensor_name
 
 
@@ -29,3 +31,6 @@ class CarriedState(Rule[WalkedTwice]):
 
     def expected(self, event: WalkedTwice) -> str | None:
         return SECOND_TIME
+
+    def fixes(self, event: WalkedTwice) -> Iterator[Fix]:
+        yield from cut_carried(event.held, event.stores, event.walk, event.entry)

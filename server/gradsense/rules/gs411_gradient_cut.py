@@ -12,17 +12,17 @@ the cut alone keeps `.grad` None: it stays as it was initialised, and nothing sa
 import torch
 from torch import nn
 
-model = nn.Linear(8, 3)
-temperature = nn.Parameter(torch.ones(()))
-optimizer = torch.optim.SGD([*model.parameters(), temperature], lr=0.1)
+model, gate = nn.Linear(8, 3), nn.Linear(8, 8)
+optimizer = torch.optim.SGD([*model.parameters(), *gate.parameters()], lr=0.1)
 for step in range(3):
     x, y = torch.randn(32, 8), torch.randint(0, 3, (32,))
-    logits = model(x) / temperature.item()
+    open_gate = (torch.sigmoid(gate(x)) > 0.5).float()
+    logits = model(x * open_gate)
     loss = nn.functional.cross_entropy(logits, y)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-print(temperature.item())
+print(gate.weight.grad)
 ```
 
 ## Mended
@@ -31,17 +31,17 @@ print(temperature.item())
 import torch
 from torch import nn
 
-model = nn.Linear(8, 3)
-temperature = nn.Parameter(torch.ones(()))
-optimizer = torch.optim.SGD([*model.parameters(), temperature], lr=0.1)
+model, gate = nn.Linear(8, 3), nn.Linear(8, 8)
+optimizer = torch.optim.SGD([*model.parameters(), *gate.parameters()], lr=0.1)
 for step in range(3):
     x, y = torch.randn(32, 8), torch.randint(0, 3, (32,))
-    logits = model(x) / temperature
+    open_gate = torch.sigmoid(gate(x))
+    logits = model(x * open_gate)
     loss = nn.functional.cross_entropy(logits, y)
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
-print(temperature.item())
+print(gate.weight.grad)
 ```
 
 ## Not this

@@ -62,7 +62,12 @@ def call_external(
 
 
 def call_method(
-    machine: Machine, receiver: Value, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+    machine: Machine,
+    receiver: Value,
+    name: str,
+    arguments: list[Value],
+    keywords: dict[str, Value],
+    node: ast.AST | None,
 ) -> Value:
     """Calls a method of a value whose class the program does not define."""
     if isinstance(receiver, Tensor):

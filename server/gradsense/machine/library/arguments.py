@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from gradsense.machine.values import Unknown, Value
 
 
-def argument(arguments: Sequence[Value], keywords: Mapping[str, Value], position: int, name: str, default: Value = None) -> Value:
+def argument(
+    arguments: Sequence[Value], keywords: Mapping[str, Value], position: int, name: str, default: Value = None
+) -> Value:
     """The argument given by name or by position, else the default."""
     if name in keywords:
         return keywords[name]

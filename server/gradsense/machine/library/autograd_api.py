@@ -110,7 +110,9 @@ def tensors_of(machine: Machine, value: Value) -> list[Tensor] | None:
     return tensors if len(tensors) == len(items) else None
 
 
-def call(machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+def call(
+    machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+) -> Value:
     """`torch.autograd.<name>(…)`."""
     last = name.rpartition(".")[2]
     if last == "grad":
@@ -166,7 +168,13 @@ def grad(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) -
         wanted = [inputs]
     else:
         wanted = machine.items_of(inputs)[0] if inputs is not None else []
-    roots = [outputs] if isinstance(outputs, Tensor | Unknown) else machine.items_of(outputs)[0] if outputs is not None else []
+    roots = (
+        [outputs]
+        if isinstance(outputs, Tensor | Unknown)
+        else machine.items_of(outputs)[0]
+        if outputs is not None
+        else []
+    )
     known_roots = [r for r in roots if isinstance(r, Tensor)]
     known_inputs = [t for t in wanted if isinstance(t, Tensor)]
     complete = len(known_inputs) == len(wanted)
@@ -189,7 +197,9 @@ def grad(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) -
     results: list[Value] = []
     node = machine.gradient_node(running) if create and running else None  # type: ignore[arg-type]
     for item in wanted:
-        gradient = machine.tensor(item.shape if isinstance(item, Tensor) else None, item.dtype if isinstance(item, Tensor) else None)
+        gradient = machine.tensor(
+            item.shape if isinstance(item, Tensor) else None, item.dtype if isinstance(item, Tensor) else None
+        )
         if node is not None and not node.parents:
             gradient.cuts = ()
         elif node is not None:
@@ -208,9 +218,7 @@ def grad(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) -
     return tuple(results)
 
 
-def check_inputs(
-    machine: Machine, roots: list[Tensor], inputs: list[Tensor], keywords: Mapping[str, Value]
-) -> None:
+def check_inputs(machine: Machine, roots: list[Tensor], inputs: list[Tensor], keywords: Mapping[str, Value]) -> None:
     """`autograd.grad` wants every input to need grad, and, unless told otherwise, to be part of the graph.
 
     Raises:

@@ -44,7 +44,9 @@ NAMES = frozenset(
 Call = Callable[["Machine", list[Value], dict[str, Value], "ast.AST | None"], Value]
 
 
-def call(machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+def call(
+    machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+) -> Value:
     """Calls a builtin."""
     function = _FUNCTIONS.get(name)
     if function is not None:
@@ -267,7 +269,13 @@ PYTHON_TYPES: dict[str, type | tuple[type, ...]] = {
     "bool": bool,
 }
 TENSOR_TYPES = frozenset(
-    ("torch.Tensor", "torch.autograd.Variable", "torch.FloatTensor", "torch.cuda.FloatTensor", "torch.nn.parameter.Parameter")
+    (
+        "torch.Tensor",
+        "torch.autograd.Variable",
+        "torch.FloatTensor",
+        "torch.cuda.FloatTensor",
+        "torch.nn.parameter.Parameter",
+    )
 )
 
 
@@ -299,7 +307,9 @@ def _is_external(value: Value, name: str) -> bool | None:
         if python is None:
             return None
         if isinstance(value, ListValue):
-            return (name[9:] == "set") == (value.kind == "set") and name[9:] in ("list", "set") and value.kind != "deque"
+            return (
+                (name[9:] == "set") == (value.kind == "set") and name[9:] in ("list", "set") and value.kind != "deque"
+            )
         return isinstance(value, python)
     if name.startswith("torch.nn."):
         kind = name.rpartition(".")[2]
@@ -342,11 +352,16 @@ def _has(machine: Machine, value: Value, name: str) -> bool | None:
     if isinstance(value, int | float):
         return False
     if isinstance(value, Tensor):
-        return name in ("detach", "backward", "grad", "item", "shape", "dim", "numpy", "requires_grad", "data", "size") or None
+        return (
+            name in ("detach", "backward", "grad", "item", "shape", "dim", "numpy", "requires_grad", "data", "size")
+            or None
+        )
     return None
 
 
-MODULE_ATTRIBUTES = frozenset("parameters train eval forward training children modules state_dict named_parameters".split())
+MODULE_ATTRIBUTES = frozenset(
+    "parameters train eval forward training children modules state_dict named_parameters".split()
+)
 
 
 def _getattr(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:

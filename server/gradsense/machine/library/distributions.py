@@ -37,7 +37,13 @@ NAMES: dict[str, tuple[str, ...]] = {
     "TransformedDistribution": ("base_distribution", "transforms"),
     "MixtureSameFamily": ("mixture_distribution", "component_distribution"),
 }
-NORMALISED = ("Categorical", "OneHotCategorical", "Multinomial", "RelaxedOneHotCategorical", "OneHotCategoricalStraightThrough")
+NORMALISED = (
+    "Categorical",
+    "OneHotCategorical",
+    "Multinomial",
+    "RelaxedOneHotCategorical",
+    "OneHotCategoricalStraightThrough",
+)
 DIFFERENTIABLE = ("rsample", "entropy", "cdf", "icdf", "perplexity")
 
 
@@ -65,7 +71,13 @@ def attribute(machine: Machine, value: Distribution, name: str) -> Value:
     if name in value.parameters:
         return value.parameters[name]
     if name in ("mean", "stddev", "variance", "probs", "logits", "mode"):
-        same = value.parameters.get("loc") if name in ("mean", "mode") else value.parameters.get("scale") if name == "stddev" else None
+        same = (
+            value.parameters.get("loc")
+            if name in ("mean", "mode")
+            else value.parameters.get("scale")
+            if name == "stddev"
+            else None
+        )
         if isinstance(same, Tensor):
             return same
         tensors = value.tensors()
@@ -104,7 +116,9 @@ def method(
             saved = [(a, True) for a in at if a.floating and any(machine.needs_grad(t) is not NO for t in tensors)]
             saved = [(t, False) for t, _ in saved]
         inputs = [*tensors, *(a for a in at if machine.needs_grad(a) is not NO)]
-        return machine.record("log_prob", inputs, saved, private=True, shape=shape)[0] if inputs else machine.tensor(shape)
+        return (
+            machine.record("log_prob", inputs, saved, private=True, shape=shape)[0] if inputs else machine.tensor(shape)
+        )
     if name == "expand":
         return value
     return machine.constant(name, tensors, None, "float32") if tensors else Unknown(data=True)

@@ -17,13 +17,17 @@ if TYPE_CHECKING:
 SIZED = frozenset("zeros ones empty rand randn".split())
 LIKE = frozenset("zeros_like ones_like empty_like rand_like randn_like full_like randint_like".split())
 INTEGER = frozenset("randint arange randperm tril_indices triu_indices LongTensor IntTensor".split())
-FROM_DATA = frozenset("tensor as_tensor from_numpy scalar_tensor asarray Tensor FloatTensor DoubleTensor HalfTensor LongTensor IntTensor BoolTensor ByteTensor".split())
+FROM_DATA = frozenset(
+    "tensor as_tensor from_numpy scalar_tensor asarray Tensor FloatTensor DoubleTensor HalfTensor LongTensor IntTensor BoolTensor ByteTensor".split()
+)
 NAMES = (
     SIZED
     | LIKE
     | INTEGER
     | FROM_DATA
-    | frozenset("full linspace logspace eye normal empty_strided hann_window hamming_window frombuffer blackman_window".split())
+    | frozenset(
+        "full linspace logspace eye normal empty_strided hann_window hamming_window frombuffer blackman_window".split()
+    )
 )
 DTYPES = {
     "float": "float32",
@@ -80,7 +84,13 @@ def make(machine: Machine, name: str, arguments: list[Value], keywords: dict[str
     elif name == "eye":
         shape = (first if isinstance(first, int) else None,) * 2
     elif name == "normal":
-        shape = first.shape if isinstance(first, Tensor) else shapes.size_arguments([arguments[2]]) if len(arguments) > 2 else None
+        shape = (
+            first.shape
+            if isinstance(first, Tensor)
+            else shapes.size_arguments([arguments[2]])
+            if len(arguments) > 2
+            else None
+        )
         if name == "normal" and isinstance(first, Tensor):
             result = machine.constant("normal", [t for t in arguments if isinstance(t, Tensor)], shape, "float32")
             return result
@@ -107,7 +117,9 @@ def _from_data(machine: Machine, name: str, first: Value, arguments: list[Value]
         return machine.tensor(shapes.size_arguments(arguments), "float32")
     parts = flatten(first)
     whole = parts and all(isinstance(p, bool | int) for p in parts)
-    dtype: str | None = "int64" if whole and name not in ("Tensor", "FloatTensor", "DoubleTensor", "HalfTensor") else "float32"
+    dtype: str | None = (
+        "int64" if whole and name not in ("Tensor", "FloatTensor", "DoubleTensor", "HalfTensor") else "float32"
+    )
     if whole and all(isinstance(p, bool) for p in parts):
         dtype = "bool"
     if name in ("LongTensor", "IntTensor", "ByteTensor"):

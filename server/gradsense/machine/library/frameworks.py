@@ -64,7 +64,12 @@ def _foreign_parameter(machine: Machine) -> Tensor:
 
 
 def object_method(
-    machine: Machine, instance: Instance, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+    machine: Machine,
+    instance: Instance,
+    name: str,
+    arguments: list[Value],
+    keywords: dict[str, Value],
+    node: ast.AST | None,
 ) -> tuple[Value] | None:
     """A method of an object of a library class, or None if we know nothing of it."""
     kind = instance.kind
@@ -96,7 +101,12 @@ def object_method(
 
 
 def _engine(
-    machine: Machine, instance: Instance, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+    machine: Machine,
+    instance: Instance,
+    name: str,
+    arguments: list[Value],
+    keywords: dict[str, Value],
+    node: ast.AST | None,
 ) -> tuple[Value] | None:
     first = arguments[0] if arguments else None
     if name == "scale" and isinstance(first, Tensor):

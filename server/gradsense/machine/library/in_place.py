@@ -17,8 +17,23 @@ if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
 
 # They overwrite the tensor: the old value's graph stays an edge, and nothing is saved.
-OVERWRITING = frozenset(("zero", "fill", "copy", "normal", "uniform", "bernoulli", "random", "exponential", "trunc_normal",
-                         "log_normal", "cauchy", "geometric", "fill_diagonal"))
+OVERWRITING = frozenset(
+    (
+        "zero",
+        "fill",
+        "copy",
+        "normal",
+        "uniform",
+        "bernoulli",
+        "random",
+        "exponential",
+        "trunc_normal",
+        "log_normal",
+        "cauchy",
+        "geometric",
+        "fill_diagonal",
+    )
+)
 # With the tensor itself as an operand they save it as it was.
 TEARING = frozenset(("addcmul", "addcdiv"))
 INTEGER_OPERATORS = frozenset(("bitwise_and", "bitwise_or", "bitwise_xor", "floor_divide", "bitwise_left_shift"))
@@ -104,7 +119,9 @@ def _books(
     plain_arguments = [tensor, *(plain(a) for a in arguments)]
     found = table().resolve(name, plain_arguments, {k: plain(v) for k, v in keywords.items()}, kind_of)
     if found is None:
-        found = table().resolve(f"nn.functional.{name}", plain_arguments, {k: plain(v) for k, v in keywords.items()}, kind_of)
+        found = table().resolve(
+            f"nn.functional.{name}", plain_arguments, {k: plain(v) for k, v in keywords.items()}, kind_of
+        )
     if found is None:
         return None, [], False, True
     row, bound = found

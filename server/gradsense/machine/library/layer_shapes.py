@@ -24,7 +24,9 @@ def _each(value: Value, dims: int, default: int) -> list[int | None]:
     return [None] * dims
 
 
-def _window(size: int | None, kernel: int | None, stride: int | None, padding: int | None, dilation: int | None) -> int | None:
+def _window(
+    size: int | None, kernel: int | None, stride: int | None, padding: int | None, dilation: int | None
+) -> int | None:
     if size is None or kernel is None or not stride or padding is None or dilation is None:
         return None
     return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
@@ -47,9 +49,7 @@ def convolution(shape: Shape | None, options: Options, dims: int, *, transpose: 
         if transpose:
             extra = _each(options.get("output_padding"), dims, 0)
             spatial = [
-                None
-                if None in (n, s, p, k, d, e)
-                else (n - 1) * s - 2 * p + d * (k - 1) + e + 1  # type: ignore[operator]
+                None if None in (n, s, p, k, d, e) else (n - 1) * s - 2 * p + d * (k - 1) + e + 1  # type: ignore[operator]
                 for n, s, p, k, d, e in zip(sizes, stride, padding, kernel, dilation, extra, strict=True)
             ]
         else:
@@ -57,7 +57,9 @@ def convolution(shape: Shape | None, options: Options, dims: int, *, transpose: 
     return (*shape[: len(shape) - dims - 1], channels if isinstance(channels, int) else None, *spatial)
 
 
-def functional_convolution(shape: Shape | None, weight: Value, options: Options, dims: int, *, transpose: bool) -> Shape | None:
+def functional_convolution(
+    shape: Shape | None, weight: Value, options: Options, dims: int, *, transpose: bool
+) -> Shape | None:
     """The size of `F.conv2d(x, weight, …)`, where the weight's size is known."""
     if not isinstance(weight, Tensor) or weight.shape is None or len(weight.shape) != dims + 2:
         return None
@@ -77,7 +79,10 @@ def pooling(shape: Shape | None, options: Options, dims: int) -> Shape | None:
     dilation = _each(options.get("dilation"), dims, 1)
     if options.get("ceil_mode") is True:
         return (*shape[:-dims], *([None] * dims))
-    return (*shape[:-dims], *(_window(*each) for each in zip(shape[-dims:], kernel, stride, padding, dilation, strict=True)))
+    return (
+        *shape[:-dims],
+        *(_window(*each) for each in zip(shape[-dims:], kernel, stride, padding, dilation, strict=True)),
+    )
 
 
 def adaptive(shape: Shape | None, options: Options, dims: int) -> Shape | None:

@@ -118,7 +118,12 @@ def swapped(module: Instance, weights: dict[str, Value]) -> Iterator[None]:
 
 
 def call(
-    machine: Machine, instance: Instance, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+    machine: Machine,
+    instance: Instance,
+    name: str,
+    arguments: list[Value],
+    keywords: dict[str, Value],
+    node: ast.AST | None,
 ) -> Value:
     """`instance.<name>(…)`."""
     if not instance.is_module:
@@ -162,7 +167,10 @@ def call(
         for _, tensor in tensors(instance, buffers=True):
             machine.mark_write(tensor, "load")
         return Unknown(data=True)
-    if name in ("register_buffer", "register_parameter", "add_module", "register_module") and len(arguments) + len(keywords) > 1:
+    if (
+        name in ("register_buffer", "register_parameter", "add_module", "register_module")
+        and len(arguments) + len(keywords) > 1
+    ):
         return _register(machine, instance, name, arguments, keywords, node)
     if name in ("append", "extend", "insert") and isinstance(instance.children, ListValue):
         _extend(machine, instance.children, name, arguments, node)
@@ -215,10 +223,17 @@ def _by_path(instance: Instance, path: Value) -> Value:
 
 
 def _register(
-    machine: Machine, instance: Instance, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+    machine: Machine,
+    instance: Instance,
+    name: str,
+    arguments: list[Value],
+    keywords: dict[str, Value],
+    node: ast.AST | None,
 ) -> Value:
     label = arguments[0] if arguments else keywords.get("name")
-    value = arguments[1] if len(arguments) > 1 else keywords.get("tensor", keywords.get("param", keywords.get("module")))
+    value = (
+        arguments[1] if len(arguments) > 1 else keywords.get("tensor", keywords.get("param", keywords.get("module")))
+    )
     if name in ("add_module", "register_module") and isinstance(instance.children, ListValue):
         instance.children.items.append(value)
         if isinstance(label, str):
@@ -242,7 +257,12 @@ def _extend(machine: Machine, children: ListValue, name: str, arguments: list[Va
 
 
 def super_method(
-    machine: Machine, proxy: SuperProxy, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+    machine: Machine,
+    proxy: SuperProxy,
+    name: str,
+    arguments: list[Value],
+    keywords: dict[str, Value],
+    node: ast.AST | None,
 ) -> Value:
     """`super().<name>(…)` where no class of the program defines it."""
     from gradsense.machine.library import nn

@@ -95,7 +95,16 @@ PLAIN: dict[str, tuple[str, tuple[str, ...]]] = {
     "PairwiseDistance": ("nn.functional.pairwise_distance", ()),
 }
 _CONV = ("in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation", "groups", "bias")
-_CONV_TRANSPOSE = ("in_channels", "out_channels", "kernel_size", "stride", "padding", "output_padding", "groups", "bias")
+_CONV_TRANSPOSE = (
+    "in_channels",
+    "out_channels",
+    "kernel_size",
+    "stride",
+    "padding",
+    "output_padding",
+    "groups",
+    "bias",
+)
 _NORM = ("num_features", "eps", "momentum", "affine", "track_running_stats")
 _RNN = ("input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout", "bidirectional")
 _CELL = ("input_size", "hidden_size", "bias")

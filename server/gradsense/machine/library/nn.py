@@ -21,7 +21,9 @@ CONTAINER_KINDS = ("Sequential", "ModuleList", "ParameterList", "ModuleDict", "P
 RECURRENT = ("LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell")
 
 
-def make(machine: Machine, kind: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Instance:
+def make(
+    machine: Machine, kind: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+) -> Instance:
     """`nn.<kind>(…)`."""
     module = Instance(kind, None, machine.here(node))
     module.is_module = True
@@ -62,7 +64,12 @@ def _size(value: Value) -> int | None:
 
 
 def initialise(
-    machine: Machine, module: Instance, kind: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+    machine: Machine,
+    module: Instance,
+    kind: str,
+    arguments: list[Value],
+    keywords: dict[str, Value],
+    node: ast.AST | None,
 ) -> None:
     """What `nn.<kind>.__init__` puts into the module."""
     module.kind = kind
@@ -105,7 +112,9 @@ def initialise(
             held[name] = parameter(machine)
 
 
-def _fill_container(machine: Machine, module: Instance, kind: str, arguments: list[Value], node: ast.AST | None) -> None:
+def _fill_container(
+    machine: Machine, module: Instance, kind: str, arguments: list[Value], node: ast.AST | None
+) -> None:
     first = arguments[0] if arguments else None
     if kind in ("ModuleDict", "ParameterDict"):
         module.children = DictValue(first.items if isinstance(first, DictValue) else {}, machine.here(node))
@@ -176,7 +185,9 @@ def forward(
         extra = {n: module.options[n] for n in names if n in module.options}
         weight = held.get("weight") if kind == "PReLU" else None
         shape = _plain_shape(kind, module, tensor)
-        return ops.operate(machine, name, [tensor, *([weight] if weight is not None else arguments[1:])], extra, shape=shape)
+        return ops.operate(
+            machine, name, [tensor, *([weight] if weight is not None else arguments[1:])], extra, shape=shape
+        )
     return _layer(machine, module, kind, tensor, arguments, keywords)
 
 
@@ -211,8 +222,10 @@ def _layer(
     if "Norm" in kind and kind not in ("LocalResponseNorm", "CrossMapLRN2d"):
         return _norm(machine, module, kind, tensor)
     if kind in ("Embedding", "EmbeddingBag"):
-        if isinstance(weight, Tensor) and module.options.get("max_norm") is not None and not isinstance(
-            module.options.get("max_norm"), Unknown
+        if (
+            isinstance(weight, Tensor)
+            and module.options.get("max_norm") is not None
+            and not isinstance(module.options.get("max_norm"), Unknown)
         ):
             inner, machine.module = machine.module, None
             machine.mark_write(weight, "max_norm")
@@ -230,7 +243,9 @@ def _other(machine: Machine, module: Instance, kind: str, arguments: list[Value]
     inputs += [t for a in arguments if isinstance(a, Unknown) and (t := machine.as_tensor(a)) is not None]
     weights = [v for v in module.attributes.values() if isinstance(v, Tensor)]
     saved: list[SavedSpec] = [(t, False) for t in inputs]
-    made = machine.record(kind, [*inputs, *weights], saved, private=True, dtype=inputs[0].dtype if inputs else "float32")[0]
+    made = machine.record(
+        kind, [*inputs, *weights], saved, private=True, dtype=inputs[0].dtype if inputs else "float32"
+    )[0]
     if kind == "MultiheadAttention":
         return (made, machine.record("attention_weights", [*inputs, *weights], private=True)[0])
     return made
@@ -305,7 +320,9 @@ def _recurrent(
                 saved.append((weight, machine.needs_grad(source[0]) is YES))
     if kind == "LSTMCell":
         shape = (tensor.shape[0], hidden) if tensor.shape and len(tensor.shape) == 2 else None
-        h, c = machine.record("lstm_cell", every, saved, private=True, shapes=[shape, shape], differentiable=(True, True))
+        h, c = machine.record(
+            "lstm_cell", every, saved, private=True, shapes=[shape, shape], differentiable=(True, True)
+        )
         return h, c
     if "Cell" in kind:
         if kind == "RNNCell":

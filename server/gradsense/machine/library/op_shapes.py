@@ -33,7 +33,12 @@ PER_SAMPLE_LOSSES = frozenset(("cross_entropy", "nll_loss"))
 
 def is_loss(name: str) -> bool:
     """Whether the op is a loss with a `reduction`."""
-    return name.endswith("_loss") or name in ("cross_entropy", "kl_div", "binary_cross_entropy", "binary_cross_entropy_with_logits")
+    return name.endswith("_loss") or name in (
+        "cross_entropy",
+        "kl_div",
+        "binary_cross_entropy",
+        "binary_cross_entropy_with_logits",
+    )
 
 
 def result_shape(name: str, bound: Bound) -> Shape | None:
@@ -142,7 +147,13 @@ def _view(bound: Bound, shape: Shape | None) -> Shape | None:
     for name in ("shape", "size"):
         if name in bound:
             wanted = bound[name]
-            parts = wanted.items if isinstance(wanted, ListValue) else wanted if isinstance(wanted, tuple | list) else [wanted]
+            parts = (
+                wanted.items
+                if isinstance(wanted, ListValue)
+                else wanted
+                if isinstance(wanted, tuple | list)
+                else [wanted]
+            )
             if len(parts) == 1 and isinstance(parts[0], tuple):
                 parts = parts[0]
             return shapes.reshaped(shape, shapes.size_arguments(list(parts)), list(parts))

@@ -310,7 +310,9 @@ def untabled(machine: Machine, name: str, values: Sequence[Value]) -> Value:
     derived = row_from_formulas(name)
     if derived is not None and derived.nondifferentiable:
         return machine.constant(name, tensors)
-    made = machine.record(name, tensors, [(t, False) for t in tensors], private=False, perhaps=True, dtype=tensors[0].dtype, sure=False)
+    made = machine.record(
+        name, tensors, [(t, False) for t in tensors], private=False, perhaps=True, dtype=tensors[0].dtype, sure=False
+    )
     return made[0]
 
 
@@ -326,9 +328,18 @@ def row_from_formulas(name: str) -> OpRow | None:
 def arithmetic(machine: Machine, name: str, left: Value, right: Value) -> Value:
     """An operator with at least one tensor."""
     tensors = [v for v in (left, right) if isinstance(v, Tensor)]
-    if name in ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "floor_divide"):
+    if name in (
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "bitwise_left_shift",
+        "bitwise_right_shift",
+        "floor_divide",
+    ):
         return machine.constant(name, tensors, broadcast(tensors[0].shape, tensors[-1].shape), tensors[0].dtype)
-    if isinstance(left, ListValue | DictValue | tuple | External) or isinstance(right, ListValue | DictValue | tuple | External):
+    if isinstance(left, ListValue | DictValue | tuple | External) or isinstance(
+        right, ListValue | DictValue | tuple | External
+    ):
         return Unknown()
     if not isinstance(left, Tensor):
         swapped = {"sub": "rsub", "div": "reciprocal", "pow": "pow"}

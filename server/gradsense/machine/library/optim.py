@@ -42,7 +42,9 @@ def parameters_of(machine: Machine, value: Value, depth: int = 0) -> tuple[list[
     return tensors, unknowns
 
 
-def make(machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+def make(
+    machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+) -> Value:
     """`torch.optim.<name>(params, …)`."""
     tensors, unknowns = parameters_of(machine, argument(arguments, keywords, 0, "params"))
     made = Optimizer(name, list(dict.fromkeys(tensors)), keywords.get("fused") is True, machine.here(node))
@@ -53,7 +55,12 @@ def make(machine: Machine, name: str, arguments: list[Value], keywords: dict[str
 
 
 def method(
-    machine: Machine, optimizer: Optimizer, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+    machine: Machine,
+    optimizer: Optimizer,
+    name: str,
+    arguments: list[Value],
+    keywords: dict[str, Value],
+    node: ast.AST | None,
 ) -> Value:
     """`optimizer.<name>(…)`."""
     if name == "step":

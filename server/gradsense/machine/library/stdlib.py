@@ -74,7 +74,9 @@ DATA_PACKAGES = (
 PROGRESS = ("tqdm", "track", "progress_bar", "progress")
 
 
-def call(machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+def call(
+    machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+) -> Value:
     """Calls a function or class by its dotted name."""
     known = _FUNCTIONS.get(name)
     if known is not None:
@@ -91,7 +93,11 @@ def call(machine: Machine, name: str, arguments: list[Value], keywords: dict[str
         function = getattr(math, last, None)
         if callable(function) and all(isinstance(a, int | float) for a in arguments) and arguments:
             try:
-                return float(function(*arguments)) if not isinstance(function(*arguments), bool | int) else function(*arguments)
+                return (
+                    float(function(*arguments))
+                    if not isinstance(function(*arguments), bool | int)
+                    else function(*arguments)
+                )
             except (ArithmeticError, TypeError, ValueError):
                 return a_number()
         return a_number()
@@ -130,7 +136,9 @@ ARRAY_MAKERS = frozenset(
 
 def _einops(machine: Machine, name: str, tensor: Tensor) -> Value:
     if name == "rearrange":
-        return machine.view(tensor, "rearrange", None) if tensor.contiguous else machine.record("rearrange", [tensor])[0]
+        return (
+            machine.view(tensor, "rearrange", None) if tensor.contiguous else machine.record("rearrange", [tensor])[0]
+        )
     return machine.record(name, [tensor], dtype=tensor.dtype)[0]
 
 
@@ -264,7 +272,9 @@ def _chain(machine: Machine, arguments: list[Value], keywords: dict[str, Value],
     return ListValue([v for a in arguments for v in machine.items_of(a, node)[0]])
 
 
-def _chain_iterable(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+def _chain_iterable(
+    machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+) -> Value:
     groups = machine.items_of(arguments[0], node)[0] if arguments else []
     return ListValue([v for g in groups for v in machine.items_of(g, node)[0]])
 
@@ -340,7 +350,9 @@ def _named_tuple(machine: Machine, arguments: list[Value], keywords: dict[str, V
     return Native("namedtuple", build)
 
 
-def _simple_namespace(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+def _simple_namespace(
+    machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+) -> Value:
     made = Instance("namespace", None, machine.here(node))
     made.attributes.update(keywords)
     return made

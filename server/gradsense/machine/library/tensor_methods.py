@@ -41,7 +41,12 @@ RESIZED = frozenset("squeeze_ unsqueeze_ t_ transpose_ swapaxes_ swapdims_".spli
 
 
 def call(
-    machine: Machine, tensor: Tensor, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+    machine: Machine,
+    tensor: Tensor,
+    name: str,
+    arguments: list[Value],
+    keywords: dict[str, Value],
+    node: ast.AST | None,
 ) -> Value:
     """`tensor.name(…)`."""
     special = _SPECIAL.get(name)
@@ -133,7 +138,13 @@ def to(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: dict[
 def to_device(machine: Machine, tensor: Tensor, device: str) -> Tensor:
     """A copy on a device that the tensor is surely not on; itself else."""
     wanted = device.partition(":")[0]
-    if wanted == "cuda" and tensor.device != "cuda" and tensor.leaf and machine.needs_grad(tensor) is YES and not tensor.parameter:
+    if (
+        wanted == "cuda"
+        and tensor.device != "cuda"
+        and tensor.leaf
+        and machine.needs_grad(tensor) is YES
+        and not tensor.parameter
+    ):
         made = machine.record("to", [tensor], shape=tensor.shape, dtype=tensor.dtype)[0]
         made.device = "cuda"
         return made
@@ -331,4 +342,3 @@ _SPECIAL: dict[str, _Method] = {
     "split_with_sizes": _split_sizes,
     "view": _view,
 }
-

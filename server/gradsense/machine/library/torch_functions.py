@@ -55,7 +55,9 @@ ACTIVATIONS = frozenset(
 DROPOUTS = frozenset("dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout".split())
 
 
-def call(machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+def call(
+    machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+) -> Value:
     """Calls `torch.<name>`."""
     parts = name.split(".")
     first, last = parts[0], parts[-1]
@@ -217,7 +219,9 @@ def _nn_utils(
     return Unknown(name=last)
 
 
-def _utils(machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+def _utils(
+    machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+) -> Value:
     last = name.rpartition(".")[2]
     if last == "DataLoader":
         made = Instance("DataLoader", None, machine.here(node))
@@ -319,12 +323,24 @@ def _quiet(
         return given
     if last in ("is_available", "device_count", "memory_allocated", "current_device", "time"):
         return a_number()
-    if last in ("profile", "record_function", "fork_rng", "stream", "device", "graph", "flags", "sdpa_kernel", "sdp_kernel"):
+    if last in (
+        "profile",
+        "record_function",
+        "fork_rng",
+        "stream",
+        "device",
+        "graph",
+        "flags",
+        "sdpa_kernel",
+        "sdp_kernel",
+    ):
         return ContextValue(last)
     return Unknown(data=True, name=last)
 
 
-def _func(machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+def _func(
+    machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+) -> Value:
     last = name.rpartition(".")[2]
     if last == "functional_call" and arguments and isinstance(arguments[0], Instance):
         return _functional_call(machine, arguments, keywords, node)
@@ -350,7 +366,9 @@ def _functional_call(
         return machine.call(module, passed, named, node)
 
 
-def _optim(machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+def _optim(
+    machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+) -> Value:
     parts = name.split(".")
     if "lr_scheduler" in parts or "swa_utils" in parts:
         return Instance("scheduler", None, machine.here(node))
@@ -366,7 +384,9 @@ def _distributions(
 # ---------------------------------------------------------------------- functions
 
 
-def _is_grad_enabled(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+def _is_grad_enabled(
+    machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+) -> Value:
     return machine.grad_mode is YES
 
 
@@ -407,7 +427,11 @@ def _combine(op: str) -> Call:
         result = ops.operate(machine, op, [ListValue(tensors), dim] if op in ("cat", "stack") else [ListValue(tensors)])
         if isinstance(value, ListValue) and (value.open or value.homogeneous) and isinstance(result, Tensor):
             result.shape = None
-        if isinstance(result, Tensor) and machine.needs_grad(result) is NO and any(t.origin == "unknown" for t in tensors):
+        if (
+            isinstance(result, Tensor)
+            and machine.needs_grad(result) is NO
+            and any(t.origin == "unknown" for t in tensors)
+        ):
             result.origin = "unknown"
         return result
 
@@ -415,7 +439,9 @@ def _combine(op: str) -> Call:
 
 
 def _meshgrid(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
-    values = machine.items_of(arguments[0])[0] if len(arguments) == 1 and not isinstance(arguments[0], Tensor) else arguments
+    values = (
+        machine.items_of(arguments[0])[0] if len(arguments) == 1 and not isinstance(arguments[0], Tensor) else arguments
+    )
     return tuple(machine.view(v, "expand", None, expanded=True) if isinstance(v, Tensor) else v for v in values)
 
 
@@ -437,8 +463,6 @@ def _einsum(machine: Machine, arguments: list[Value], keywords: dict[str, Value]
         if any(n is not NO for j, n in enumerate(needs) if j != i)
     ]
     return machine.record("einsum", tensors, saved, shape=shape, dtype=tensors[0].dtype)[0]
-
-
 
 
 _FUNCTIONS: dict[str, Call] = {

@@ -129,9 +129,7 @@ def _backward_of_number(machine: Machine, number: Unknown) -> None:
     """
     cut = number.cut
     assert cut is not None
-    machine.report(
-        NoGraph(place=machine.here(), tensor=cut.lost[0], cuts=(cut,), walk_kind="number", spot=cut.place)
-    )
+    machine.report(NoGraph(place=machine.here(), tensor=cut.lost[0], cuts=(cut,), walk_kind="number", spot=cut.place))
 
 
 def _by_name(

@@ -63,7 +63,7 @@ def save_a_copy(node: Node, saved: Saved, write: Write | None = None) -> Iterato
     if saved.tensor is node.output:
         yield from safe(f"Copy {quoted(code.text(expression))}", clone_value(code.source, code.tree, expression))
         return
-    parts = _spelt(code, expression, node, saved.tensor)
+    parts = spelt_operands(code, expression, node, saved.tensor)
     if not parts and isinstance(expression, ast.Call) and callee_name(expression) == "save_for_backward":
         target = _target(write)
         parts = [part for part in expression.args if target is not None and same_expression(part, target)]
@@ -98,8 +98,8 @@ def _target(write: Write | None) -> ast.expr | None:
     return written_tensor(code.tree, node)
 
 
-def _spelt(code: Code, expression: ast.expr, node: Node, tensor: Tensor) -> list[ast.expr]:
-    """The operands of an operation that are the tensor or a view of it."""
+def spelt_operands(code: Code, expression: ast.expr, node: Node, tensor: Tensor) -> list[ast.expr]:
+    """The operands of an operation, as it is written, that are a tensor or a view of it."""
     operands = list(_operands(code.tree, expression))
     names = set(tensor.names())
     if tensor.base is not None:

@@ -107,14 +107,12 @@ def _undetached(code: Code, expression: ast.expr) -> Edits | None:
         return None
     if isinstance(statement, ast.Expr) and statement.value is expression:
         return remove_statement(code.source, code.tree, statement)
-    value = (
-        expression.func.value
-        if isinstance(expression, ast.Call) and isinstance(expression.func, ast.Attribute)
-        else None
-    )
-    assigned = isinstance(statement, ast.Assign) and statement.value is expression and len(statement.targets) == 1
-    if assigned and value is not None and same_expression(statement.targets[0], value):
-        return remove_statement(code.source, code.tree, statement)
+    function = expression.func if isinstance(expression, ast.Call) else expression
+    value = function.value if isinstance(function, ast.Attribute) else None
+    if isinstance(statement, ast.Assign) and statement.value is expression and value is not None:
+        only = statement.targets[0] if len(statement.targets) == 1 else None
+        if only is not None and same_expression(only, value):
+            return remove_statement(code.source, code.tree, statement)
     if _last(expression) == "detach_":
         return drop_last(code.source, code.tree, expression)
     return undetach(code.source, code.tree, expression)

@@ -1,0 +1,287 @@
+"""Cuts a value that is carried from one pass of a loop into the next: where it is put, after the walk, or where it is read."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gradsense.fixes.detach import detach, detached_code
+from gradsense.fixes.fix import Edits, Fix
+from gradsense.fixes.insert import insert_after
+from gradsense.fixes.move import move_into_loop
+from gradsense.fixes.tree import may_not_repeat, mentions
+from gradsense.machine.graph import Node, Store, Tensor, Walk
+from gradsense.machine.place import Place
+from gradsense.machine.values import DictValue, ListValue, NamedTuple
+from gradsense.rules.editing import Code, Loop, code_of, safe, unsafe
+from gradsense.rules.repairs.aliases import frame_of
+from gradsense.rules.repairs.copies import spelt_operands
+from gradsense.rules.repairs.keeping import Spot, carriers, structure
+from gradsense.rules.wording import quoted
+
+# What follows a walk within a step.
+_AFTER_WALK = frozenset({"step", "zero_grad", "update", "unscale_", "clip_grad_norm_", "clip_grad_value_"})
+_HELPERS = ("repackage_hidden", "repackage", "detach_hidden", "detach_state", "detach_states")
+
+
+@dataclass(eq=False)
+class Carried:
+    """What is carried, and how.
+
+    Args:
+        held: the tensor of an earlier pass.
+        stores: where it was put.
+        walk: the walk that came upon it.
+        entry: the operation of this pass that took it in, where that is known.
+        order: when the earlier pass was walked; what was stored later is of this pass.
+    """
+
+    held: Tensor | None
+    stores: Sequence[Store]
+    walk: Walk
+    entry: Node | None
+
+    def carriers(self) -> Iterator[Store]:
+        """The stores that outlived their pass, the likeliest first: containers, attributes, names."""
+        lasting = [store for store in self.stores if not _is_passing(store)]
+        for kind in ("item", "attribute", "name"):
+            yield from reversed([store for store in lasting if store.kind == kind])
+
+
+def cut_carried(held: Tensor | None, stores: Sequence[Store], walk: Walk, entry: Node | None) -> Iterator[Fix]:
+    """The fixes for a carried value, the best first."""
+    carried = Carried(held, stores, walk, entry)
+    for store in carried.carriers():
+        if store.kind == "item":
+            yield from _of_container(carried, store)
+        else:
+            yield from _of_variable(carried, store)
+    yield from _at_entry(carried)
+
+
+# ---------------------------------------------------------------------- variables and attributes
+
+
+def _of_variable(carried: Carried, store: Store) -> Iterator[Fix]:
+    code = code_of(store.place)
+    statement = code.statement(store.place.node)
+    if statement is None:
+        return
+    walk = _in_function_of(store, carried.walk.place)
+    inside = code.loops(statement)
+    shared = [loop for loop in code.loops(walk) if loop in inside] if walk is not None else []
+    if walk is not None and not shared:
+        return
+    target = ast.parse(store.name, mode="eval").body if store.name else None
+    read = target is None or _read_later(code, statement, target, shared[0] if shared else None)
+    behind = walk is not None and walk.lineno < statement.lineno
+    if not read or behind:
+        yield from _at_store(carried, store, code)
+    if walk is not None and store.name:
+        yield from _behind_walk(code, walk, store.name, store.what)
+    if walk is None and store.kind == "attribute":
+        yield from _behind_walk_by_owner(carried, store)
+
+
+def _at_store(carried: Carried, store: Store, code: Code) -> Iterator[Fix]:
+    """`previous = z` becomes `previous = z.detach()`; after an unpacking, a statement of its own is needed."""
+    value = code.expression(store.value)
+    statement = code.statement(store.place.node)
+    if value is None or carried.held is None or statement is None:
+        return
+    if isinstance(statement, ast.Assign | ast.AnnAssign) and not _is_unpacked(statement):
+        for part in carriers(code, value, carried.held):
+            spot = Spot(code, part, structure(store.what) if part is value else ())
+            yield from safe(f"Detach {spot.text} where `{store.name}` keeps it", spot.detached())
+        return
+    if isinstance(statement, ast.Expr):
+        for part in carriers(code, value, carried.held):
+            yield from safe(f"Detach {quoted(code.text(part))} where it is kept", Spot(code, part).detached())
+        return
+    if store.name:
+        edits = insert_after(code.source, code.tree, statement, _detaching(code, store.name, store.what))
+        yield from safe(f"Detach `{store.name}` once it is set", edits)
+
+
+def _is_unpacked(statement: ast.Assign | ast.AnnAssign) -> bool:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return any(isinstance(target, ast.Tuple | ast.List) for target in targets)
+
+
+def _behind_walk(code: Code, walk: ast.stmt, name: str, what: object) -> Iterator[Fix]:
+    anchor = _end_of_step(code, walk)
+    edits = insert_after(code.source, code.tree, anchor, _detaching(code, name, what))
+    yield from safe(f"Detach `{name}` after the walk on line {walk.lineno}", edits)
+
+
+def _behind_walk_by_owner(carried: Carried, store: Store) -> Iterator[Fix]:
+    """`model.hidden = model.hidden.detach()` behind the walk, where that function calls the object by a name."""
+    place, walk = store.place, carried.walk.place
+    shared = sum(1 for one, other in zip(place.stack, walk.stack, strict=False) if one.node is other.node)
+    if len(place.stack) != shared + 1 or not store.name.startswith("self."):
+        return
+    inner, code = code_of(place), code_of(place.stack[-1])
+    call = code.expression(place.stack[-1].node)
+    own = inner.twin(place.node)
+    method = inner.function(own) if own is not None else None
+    owner = _owner(call, method.name) if isinstance(call, ast.Call) and method is not None else None
+    frame = walk.stack[shared] if len(walk.stack) > shared else walk
+    statement = code.statement(frame.node)
+    if owner is None or may_not_repeat(owner) or statement is None or frame.source is not code.source:
+        return
+    name = f"{code.text(owner)}.{store.name.removeprefix('self.')}"
+    yield from _behind_walk(code, statement, name, store.what)
+
+
+def _owner(call: ast.Call, method: str) -> ast.expr | None:
+    """The object that a call enters `method` of: `model` for `model(x)` and for `model.step(x)`."""
+    if method in ("forward", "__call__"):
+        return call.func
+    return call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == method else None
+
+
+def _detaching(code: Code, name: str, what: object) -> str:
+    """The statement that detaches all that a name holds."""
+    if isinstance(what, NamedTuple):
+        return f"{name} = {name}._make(s.detach() for s in {name})"
+    if isinstance(what, ListValue) and what.kind == "deque":
+        return f"{name} = type({name})((s.detach() for s in {name}), {name}.maxlen)"
+    kinds = structure(what)
+    helper = next((known for known in _HELPERS if _defines(code.tree, known)), None) if kinds else None
+    return f"{name} = {detached_code(name, kinds, helper)}"
+
+
+def _defines(tree: ast.Module, name: str) -> bool:
+    return any(isinstance(node, ast.FunctionDef) and node.name == name for node in tree.body)
+
+
+# ---------------------------------------------------------------------- containers
+
+
+def _of_container(carried: Carried, store: Store) -> Iterator[Fix]:
+    container = store.container
+    if not isinstance(container, ListValue | DictValue):
+        return
+    kept = container.stores[-1]
+    code = code_of(store.place)
+    statement = code.statement(store.place.node)
+    summed = carried.held is not None and carried.held.number_of_elements == 1 and isinstance(container, ListValue)
+    if summed:
+        yield from _emptied(carried, container)
+    target = ast.parse(kept.name, mode="eval").body if kept.name else None
+    if statement is not None and (target is None or not _read_later(code, statement, target, None)):
+        yield from _at_store(carried, store, code)
+    for known in reversed(container.stores):
+        walk = _in_function_of(known, carried.walk.place)
+        if walk is not None and known.name and known.kind == "name":
+            yield from _behind_walk(code_of(known.place), walk, known.name, container)
+            break
+    if statement is not None and not summed:
+        for fix in _at_store(carried, store, code):
+            yield from unsafe(fix.title, fix.edits)
+
+
+def _emptied(carried: Carried, container: ListValue) -> Iterator[Fix]:
+    """A list of losses that is never emptied: made anew in each pass, or emptied behind the walk."""
+    known = container.stores[0]
+    code = code_of(known.place)
+    statement = code.statement(known.place.node)
+    walk = _in_function_of(known, carried.walk.place)
+    if walk is not None and statement is not None and known.kind == "name":
+        around = [loop for loop in code.loops(walk) if loop not in code.loops(statement)]
+        if around:
+            edits = move_into_loop(code.source, code.tree, [statement], _loop_of(carried, code, around))
+            yield from unsafe(f"Make `{known.name}` anew in each pass", edits)
+    place = carried.walk.place
+    while True:
+        yield from _cleared(place, container)
+        if not place.stack:
+            return
+        place = place.stack[-1]
+
+
+def _loop_of(carried: Carried, code: Code, around: Sequence[Loop]) -> Loop:
+    """The outermost loop below the list's creation; the walk belongs to one of its passes."""
+    return around[-1]
+
+
+def _cleared(place: Place, container: ListValue) -> Iterator[Fix]:
+    code = code_of(place)
+    walk = code.statement(place.node)
+    function = code.function(walk) if walk is not None else None
+    if walk is None:
+        return
+    attributes = {store.name.rpartition(".")[2] for store in container.stores if "." in store.name}
+    names = {store.name for store in container.stores if store.kind == "name"}
+    for node in ast.walk(function or code.tree):
+        by_attribute = isinstance(node, ast.Attribute) and node.attr in attributes
+        if by_attribute or (isinstance(node, ast.Name) and node.id in names):
+            text = code.text(node)
+            edits = insert_after(code.source, code.tree, _end_of_step(code, walk), f"{text}.clear()")
+            yield from unsafe(f"Clear `{text}` after the walk on line {walk.lineno}", edits)
+            return
+
+
+# ---------------------------------------------------------------------- where it is read
+
+
+def _at_entry(carried: Carried) -> Iterator[Fix]:
+    """Detaches the operand through which the operation of this pass takes the old value in."""
+    entry, held = carried.entry, carried.held
+    if entry is None or held is None:
+        return
+    for place in (entry.place, *reversed(entry.place.stack)):
+        code = code_of(place)
+        expression = code.expression(place.node)
+        parts = spelt_operands(code, expression, entry, held) if expression is not None else []
+        if expression is not None and parts:
+            edits: Edits | None = detach(code.source, code.tree, *parts)
+            text = quoted(code.text(expression))
+            yield from safe(f"Detach `{code.text(parts[0])}` in {text}", edits)
+
+
+# ---------------------------------------------------------------------- places in a pass
+
+
+def _is_passing(store: Store) -> bool:
+    """Whether something was put into a display that has no name, such as the list in `cat([x, h])`."""
+    container = store.container
+    return store.kind == "item" and not (isinstance(container, ListValue | DictValue) and container.stores)
+
+
+def _in_function_of(store: Store, place: Place) -> ast.stmt | None:
+    """The statement of the store's function in which a place was reached; None where the function was over."""
+    frame = frame_of(store.place, place)
+    return None if frame is None else code_of(frame).statement(frame.node)
+
+
+def _end_of_step(code: Code, walk: ast.stmt) -> ast.stmt:
+    """The walk, or the last of the optimizer's statements right behind it."""
+    block = code.block(walk)
+    if block is None:
+        return walk
+    last = walk
+    for statement in block.statements[block.index + 1 :]:
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        function = call.func if isinstance(call, ast.Call) else None
+        if not (isinstance(function, ast.Attribute) and function.attr in _AFTER_WALK):
+            break
+        last = statement
+    return last
+
+
+def _read_later(code: Code, statement: ast.stmt, target: ast.expr, loop: Loop | None) -> bool:
+    """Whether `target` is read after `statement`, within the same pass or the same function."""
+    current: ast.AST = statement
+    for owner in reversed(code.ancestors(statement)):
+        for name in ("body", "orelse", "finalbody"):
+            statements = getattr(owner, name, None)
+            if isinstance(statements, list) and current in statements:
+                later = statements[statements.index(current) + 1 :]
+                if any(mentions(one, target) for one in later):
+                    return True
+        if owner is loop or isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            return False
+        current = owner
+    return False
