@@ -16,6 +16,8 @@ from gradsense.rules.registry import findings_of
 from gradsense.syntax.parse import ParsedModule, parse
 from gradsense.syntax.source import Source, SourceError
 
+# What a project's folder holds.
+ROOT_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 # A file without any of these words has no gradients.
 WORDS = ("torch", "backward", "lightning", "accelerate")
 
@@ -88,7 +90,7 @@ def project_root(folder: str) -> str:
     start = os.path.abspath(folder)
     current = start
     while True:
-        if any(os.path.exists(os.path.join(current, mark)) for mark in ("pyproject.toml", "setup.py", "setup.cfg", ".git")):
+        if any(os.path.exists(os.path.join(current, mark)) for mark in ROOT_MARKS):
             return current
         parent = os.path.dirname(current)
         if parent == current:
@@ -147,9 +149,7 @@ def _run(
     events: list[Event] = []
     whole = False
     for module in modules:
-        found = explore(
-            module, project.workspace, limits, already_called=called, first_path_only=first_path_only
-        )
+        found = explore(module, project.workspace, limits, already_called=called, first_path_only=first_path_only)
         called |= found.called
         events += found.events
         whole = whole or found.walks_by_itself

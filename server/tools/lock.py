@@ -2,9 +2,9 @@
 
 usage: python server/tools/lock.py PYTHON...      (oldest first: python3.10 python3.11 python3.12 python3.13)
 
-`requirements.lock` holds what GradSense needs to be installed and to run, `requirements-dev.lock` what its tests need besides. Both hold
-names and versions and nothing else: no registry's address, and no package that only some machines install (a CUDA
-library beside torch, say), which pip resolves there by itself.
+`requirements.lock` holds what GradSense needs to be installed and to run, `requirements-dev.lock` what its tests need
+besides. Both hold names and versions and nothing else: no registry's address, and no package that only some machines
+install (a CUDA library beside torch, say), which pip resolves there by itself.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 usage: python server/tools/survey.py FOLDER... [--json] [--triage FILE.tsv] [--jobs N] [--findings] [--failures]
 
-Each folder is a project. For each: files, lines, seconds of processor time, crashes, statements that the machine itself
-failed on, what was cut, and findings by code and severity. Then the coverage: of all backward and grad calls in the code,
-the share whose graph was fully known, and for the others why not. With a table of lines that were judged by hand, whether
-the findings agree with it. The exit code is 1 if anything crashed or a `fine` line was blamed.
+Each folder is a project. For each: files, lines, seconds of processor time, crashes, statements that the machine
+itself failed on, what was cut, and findings by code and severity. Then the coverage: of all backward and grad calls
+in the code, the share whose graph was fully known, and for the others why not. With a table of lines that were judged
+by hand, whether the findings agree with it. The exit code is 1 if anything crashed or a `fine` line was blamed.
 """
 
 from __future__ import annotations

@@ -46,6 +46,17 @@ async def test_a_fix_can_be_followed_by_the_next_at_once() -> None:
         assert editor.texts[URI] == TEXT.replace("BAD", "GOOD")
 
 
+async def test_a_diagnostic_is_known_again_wherever_the_cursor_is() -> None:
+    async with editing() as editor:
+        editor.open(URI, TEXT)
+        first, *_ = await editor.diagnostics(URI)
+        elsewhere = span(1, 0, 1, 0)
+        actions = await editor.actions(URI, elsewhere, [first], only=["quickfix"])
+        assert actions[0].title == "Make it good"
+        first.data = {"revision": 12, "finding": 0}
+        assert await editor.actions(URI, elsewhere, [first], only=["quickfix"]) == []
+
+
 async def test_ignoring_on_a_line() -> None:
     async with editing() as editor:
         editor.open(URI, TEXT)

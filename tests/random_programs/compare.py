@@ -36,7 +36,8 @@ KINDS = {
     "checkpoint": r"torch\.utils\.checkpoint|backward mode checkpoint",
     "no gradient": r"'NoneType'",
 }
-GROWTH_CODES = frozenset({"GS102", "GS301", "GS302", "GS303", "GS304", "GS305"})
+KEEPING_CODES = frozenset({"GS301", "GS302"})
+GROWTH_CODES = KEEPING_CODES | {"GS102", "GS303", "GS304", "GS305"}
 
 
 class Verdict(str, Enum):
@@ -81,7 +82,8 @@ class Comparison:
         verdict: how the prediction compares.
         kind: the kind of torch's error, None where it ran to its end.
         said: what was claimed about exceptions, for people.
-        grows: torch's graph grew, None where that is not known.
+        grows: the graph grew over the passes of a loop that walks. None where it grew only in loops without a walk, such
+            as one that sums up one pass's loss, or where the program raised.
         said_growth: growth was predicted.
         codes: the codes of those claims.
         message: the text of torch's exception, empty where it ran to its end.
@@ -107,15 +109,17 @@ def kind_of(message: str) -> str | None:
 
 
 def claims_of(findings: Iterable[Finding]) -> list[Claim]:
-    """What findings claim: those that are errors or warnings."""
+    """What findings claim: errors and warnings, and the growth that is worth no more than information."""
     claims = []
     for finding in findings:
-        if finding.severity.rank > Severity.WARNING.rank:
+        if finding.severity.rank > Severity.WARNING.rank and finding.code not in KEEPING_CODES:
             continue
         spans = [finding.span, *(related.span for related in finding.related)]
         lines = frozenset(line for span in spans for line in range(span.line, span.end_line + 1))
         sure = finding.severity is Severity.ERROR
-        kind = (kind_of(finding.expected) or "unknown kind") if finding.expected is not None else None
+        kind = None
+        if finding.expected is not None and finding.severity.rank <= Severity.WARNING.rank:
+            kind = kind_of(finding.expected) or "unknown kind"
         claims.append(Claim(finding.code, sure, kind, lines, finding.span.line, finding.message))
     return claims
 
@@ -130,15 +134,17 @@ def compare(outcome: Outcome, claims: list[Claim]) -> Comparison:
     raising = [claim for claim in claims if claim.sure or claim.kind is not None]
     said = "; ".join(f"{'' if c.sure else 'may: '}{c.code} {c.kind} line {c.line}" for c in raising) or "nothing"
     kind = None
-    growth: bool | None = outcome.kind == "grows"
+    growing = [loop for loop in outcome.loops if loop.grows]
+    growth = any(loop.walks for loop in growing) if growing else False
+    unclear = bool(growing) and not growth
     if outcome.kind in ("raises", "timeout"):
-        kind, growth = kind_of(outcome.message), None
+        kind, unclear = kind_of(outcome.message), True
         verdict = Verdict.REJECTED if kind is None else _judge_raise(kind, outcome.line, raising)
     else:
         verdict = Verdict.FALSE_ALARM if raising else Verdict.AGREE
     said_growth = any(claim.code in GROWTH_CODES and claim.kind is None for claim in claims)
     codes = tuple(sorted({claim.code for claim in raising}))
-    return Comparison(verdict, kind, said, growth, said_growth, codes, outcome.message)
+    return Comparison(verdict, kind, said, None if unclear else growth, said_growth, codes, outcome.message)
 
 
 def _judge_raise(kind: str, line: int | None, raising: list[Claim]) -> Verdict:

@@ -116,7 +116,9 @@ def _simpler_expressions(tree: ast.Module) -> Iterator[Callable[[], None]]:
                         for part in _parts(item):
                             yield lambda value=value, index=index, part=part: value.__setitem__(index, part)  # type: ignore[misc]
                 if name in ("keywords", "elts", "decorator_list", "defaults") and len(value) > (name == "elts"):
-                    for index in range(len(value)):
+                    for index, item in enumerate(value):
+                        if isinstance(item, ast.Name) and item.id in ("staticmethod", "classmethod", "property"):
+                            continue
                         yield lambda value=value, index=index: value.__delitem__(index)  # type: ignore[misc]
 
 

@@ -1,7 +1,7 @@
 """Mends the faults of the pairs as `gradsense check --fix --unsafe-fixes` does, and asks torch what came of it.
 
-    .venv/bin/python -m rules.mending [WORD…] [-v]      (in tests/) all faults, or those with a word in their id;
-                                                        -v shows each mended program that does not run clean
+.venv/bin/python -m rules.mending [WORD…] [-v]      (in tests/) all faults, or those with a word in their id;
+                                                    -v shows each mended program that does not run clean
 """
 
 from __future__ import annotations

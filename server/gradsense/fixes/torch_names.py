@@ -7,12 +7,6 @@ import ast
 from gradsense.fixes.tree import ancestors
 
 
-def torch_alias(tree: ast.Module, node: ast.AST) -> str | None:
-    """The name under which `node` can reach the torch module: `torch`, `th`; None where the file does not import it."""
-    found = [name for name, meaning in _imported(tree, node).items() if meaning == "torch"]
-    return found[-1] if found else None
-
-
 def spelling(tree: ast.Module, node: ast.AST, dotted: str) -> str | None:
     """How `node` can spell something of torch, such as `torch.no_grad`, with the names that the file imports.
 

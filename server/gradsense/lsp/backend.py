@@ -106,6 +106,8 @@ class Backend:
         Raises:
             WorkerDied: it ended over this request, or was ended for taking too long; the next request finds a new one.
         """
+        if self._closed:
+            raise WorkerDied("the server is shutting down")
         return await asyncio.wrap_future(self._thread.submit(self._call, request))
 
     async def watch(self) -> None:

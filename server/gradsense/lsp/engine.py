@@ -42,12 +42,16 @@ from gradsense.lsp.messages import (
     Stale,
 )
 from gradsense.lsp.views import Views
+from gradsense.machine.state import Limits
 from gradsense.rules.finding import Finding
 from gradsense.rules.registry import all_rules
 from gradsense.syntax import ParsedModule, Source, SourceError, parse
 
 SETTINGS_LIVE = 2.0
 """Seconds for which settings files are not looked at again."""
+
+LIMITS = Limits(seconds=5.0)
+"""Half of what the server allows: an answer in part is better than a worker that is ended."""
 
 
 @dataclass
@@ -115,7 +119,7 @@ class AnalysisEngine:
 
     def _check(self, request: Analyse, source: Source, settings: Settings) -> tuple[list[Finding], tuple[str, ...]]:
         self._forget(request.path)
-        report = check_source(source, self._project_of(request))
+        report = check_source(source, self._project_of(request), LIMITS)
         findings = filtering.apply(report, {source.path: source}, settings)
         own = [finding for finding in findings if finding.path == source.path]
         return own, tuple(f"line {note.line}: {note.message}" for note in report.notes)

@@ -38,7 +38,6 @@ TENSOR_FACTS = frozenset(
 )
 # A dictionary is followed up to so many items.
 MOST_ITEMS = 200
-CONTAINERS = ("Sequential", "ModuleList", "ParameterList")
 
 
 class NoneGradient:
@@ -86,7 +85,7 @@ class Access(State):
             group = DictValue({"params": ListValue([*value.parameters, *value.unknowns]), "lr": a_number()})
             return ListValue([group])
         if isinstance(value, Distribution):
-            return library.distributions.attribute(self, value, name)
+            return library.distributions.attribute(self.machine, value, name)
         if isinstance(value, Function):
             if name in value.attributes:
                 return value.attributes[name]
@@ -229,7 +228,7 @@ class Access(State):
         if name == "__class__":
             return cls or External(f"torch.nn.{value.kind}")
         if name == "__dict__":
-            return DictValue(dict(value.attributes))
+            return DictValue.named(value.attributes)
         if isinstance(value.children, DictValue) and name in value.children.items:
             return value.children.items[name]
         if cls is not None and cls.has("__getattr__"):
@@ -386,14 +385,12 @@ class Access(State):
             return True if index.number else None
         if isinstance(index, Tensor | ListValue):
             # A 0-dim integer tensor indexes like a number.
-            if (
+            return (
                 isinstance(index, Tensor)
                 and index.shape == ()
                 and index.dtype is not None
                 and index.dtype.startswith("int")
-            ):
-                return True
-            return False
+            )
         return None
 
     def get_item(self, value: Value, index: Value) -> Value:
@@ -441,7 +438,7 @@ class Access(State):
         if len(parts) == 1 and isinstance(parts[0], Tensor) and tensor.shape is not None and parts[0].dtype != "bool":
             first = parts[0].shape
             shape = (*first, *tensor.shape[1:]) if first is not None and tensor.shape else None
-        return library.ops.indexed(self, tensor, index, shape)  # type: ignore[arg-type]
+        return library.ops.indexed(self.machine, tensor, index, shape)
 
     def _list_item(self, value: ListValue, index: Value) -> Value:
         if isinstance(index, bool):
@@ -565,11 +562,11 @@ class Access(State):
             whole = index is ... or (isinstance(index, slice) and index.start is None and index.stop is None)
             refused = tensor.view_kind in ("multi", "hook")
             if (tensor.base is None and tensor.leaf and whole) or refused:
-                library.in_place.write(self, tensor, "copy", operands)
+                library.in_place.write(self.machine, tensor, "copy", operands)
             else:
-                library.in_place.write(self, self.view(tensor, "slice"), "copy", operands)
+                library.in_place.write(self.machine, self.view(tensor, "slice"), "copy", operands)
             return
-        library.in_place.write(self, tensor, "index_put", operands)
+        library.in_place.write(self.machine, tensor, "index_put", operands)
 
     @staticmethod
     def _set_list_item(value: ListValue, index: Value, new: Value) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 from gradsense.machine import library
 from gradsense.machine.frames import Frame
@@ -47,9 +48,9 @@ class Calls(Iteration):
         if isinstance(function, Instance):
             return self.call_instance(function, arguments, keywords, node)
         if isinstance(function, External):
-            return library.call_external(self, function.name, arguments, keywords, node)
+            return library.call_external(self.machine, function.name, arguments, keywords, node)
         if isinstance(function, LibraryMethod):
-            return library.call_method(self, function.receiver, function.name, arguments, keywords, node)
+            return library.call_method(self.machine, function.receiver, function.name, arguments, keywords, node)
         if isinstance(function, Partial):
             return self.call(function.function, function.arguments + arguments, {**function.keywords, **keywords}, node)
         if isinstance(function, Native):
@@ -60,7 +61,7 @@ class Calls(Iteration):
                 self.decorate_grad_mode(arguments[0], function)
                 return arguments[0]
             return Unknown()
-        return library.unknown.call_unknown(self, function, arguments, keywords, node)
+        return library.unknown.call_unknown(self.machine, function, arguments, keywords, node)
 
     def decorate_grad_mode(self, function: Function, mode: GradMode, node: ast.AST | None = None) -> None:
         """`@torch.no_grad()`."""
@@ -108,7 +109,6 @@ class Calls(Iteration):
         node: ast.AST | None,
         *,
         on_yield: Callable[[Value], Value] | None = None,
-        frame: Frame | None = None,
     ) -> Value:
         definition = function.node
         self.called.add(definition)
@@ -239,7 +239,7 @@ class Calls(Iteration):
             elif base.startswith("torch.utils.data."):
                 made.kind = "Dataset"
             elif base.startswith("torch.optim.") and last != "Optimizer":
-                return library.optim.make(self, last, arguments, keywords, node)
+                return library.optim.make(self.machine, last, arguments, keywords, node)
             elif last in ("NamedTuple", "namedtuple"):
                 made.kind = "NamedTuple"
         if cls.has_unknown_base:
@@ -254,7 +254,7 @@ class Calls(Iteration):
             if cls.has("__post_init__"):
                 self.call(cls.find("__post_init__"), [made], {}, node)
         elif made.kind is not None and made.is_module:
-            library.nn.initialise(self, made, made.kind, arguments, keywords, node)
+            library.nn.initialise(self.machine, made, made.kind, arguments, keywords, node)
         return made
 
     def _fill_fields(
@@ -270,7 +270,7 @@ class Calls(Iteration):
             elif name in keywords:
                 value = keywords[name]
             elif default is not None:
-                value = library.stdlib.field_default(self, default)
+                value = library.stdlib.field_default(self.machine, default)
             else:
                 value = Unknown(name=name)
             made.attributes[name] = value
@@ -283,7 +283,7 @@ class Calls(Iteration):
         if not instance.is_module:
             if instance.cls is not None and instance.cls.has("__call__"):
                 return self.call(instance.cls.find("__call__"), [instance, *arguments], keywords, node)
-            return library.call_kind(self, instance, arguments, keywords, node)
+            return library.call_kind(self.machine, instance, arguments, keywords, node)
         if instance.cls is not None and isinstance(instance.cls.namespace.get("__call__"), Function):
             return self.call(instance.cls.namespace["__call__"], [instance, *arguments], keywords, node)
         self.mark_reached()
@@ -315,11 +315,11 @@ class Calls(Iteration):
             self.module = instance
             self.forward_depth += 1
             try:
-                return library.nn.forward(self, instance, arguments, keywords, node)
+                return library.nn.forward(self.machine, instance, arguments, keywords, node)
             finally:
                 self.module = previous
                 self.forward_depth -= 1
-        return library.unknown.call_unknown(self, Unknown(), [*arguments, instance], keywords, node)
+        return library.unknown.call_unknown(self.machine, Unknown(), [*arguments, instance], keywords, node)
 
     def _hooked(self, value: Value) -> Value:
         """A full backward hook wraps inputs and outputs in a view that may not be written."""
@@ -339,13 +339,17 @@ def _fields(cls: ClassValue) -> list[tuple[str, ast.expr | None]] | None:
     return found
 
 
+# What was found out about definitions, for as long as their trees live.
+_GENERATORS: WeakKeyDictionary[ast.AST, bool] = WeakKeyDictionary()
+
+
 def is_generator(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool:
     """Whether a function's own body has a `yield`."""
     if isinstance(node, ast.Lambda):
         return False
-    known = getattr(node, "_gradsense_generator", None)
+    known = _GENERATORS.get(node)
     if known is not None:
-        return bool(known)
+        return known
     found = False
     todo: list[ast.AST] = list(node.body)
     while todo and not found:
@@ -354,5 +358,5 @@ def is_generator(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> b
             found = True
         elif not isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
             todo.extend(ast.iter_child_nodes(item))
-    node._gradsense_generator = found  # type: ignore[union-attr]
+    _GENERATORS[node] = found
     return found

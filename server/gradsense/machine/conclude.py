@@ -16,10 +16,10 @@ from gradsense.machine.events import (
     WastedWalk,
 )
 from gradsense.machine.graph import Node, Store, Tensor, Walk
-from gradsense.machine.place import Place
+from gradsense.machine.graph_search import reachable
+from gradsense.machine.place import Place, PlaceKey
 from gradsense.machine.story import in_frame_of
 from gradsense.machine.tri import YES
-from gradsense.machine.walking import reachable
 
 if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
@@ -41,8 +41,8 @@ def _discarded(machine: Machine) -> None:
     """Gradients that were all zeroed before any step used them, in as many passes as not."""
     if not machine.steps:
         return
-    lost: dict[tuple[object, ...], int] = {}
-    found: dict[tuple[object, ...], tuple[Walk, Place]] = {}
+    lost: dict[PlaceKey, int] = {}
+    found: dict[PlaceKey, tuple[Walk, Place]] = {}
     for (_, other_pass), (walk, (unused, used), place, order) in machine.zeroed.items():
         if not unused or used or walk.kind != "backward" or walk.used_leaves:
             continue
@@ -104,7 +104,7 @@ def _never_reached(machine: Machine) -> None:
     }
     if not missing:
         return
-    seen: set[tuple[object, ...]] = set()
+    seen: set[PlaceKey] = set()
     for walk in machine.walks:
         if walk.kind != "backward" or walk.root is None:
             continue
@@ -132,8 +132,8 @@ def _never_walked(machine: Machine) -> None:
     escaped = 0
     for node in machine.escaped:
         escaped |= node.ancestry
-    step_epochs = {epoch for epoch in machine.step_epochs}
-    by_place: dict[tuple[object, ...], list[tuple[Store, Tensor]]] = {}
+
+    by_place: dict[PlaceKey, list[tuple[Store, Tensor]]] = {}
     for store, tensor in machine.losses:
         by_place.setdefault(store.place.key, []).append((store, tensor))
     flagged: list[tuple[Store, Tensor]] = []
@@ -141,7 +141,7 @@ def _never_walked(machine: Machine) -> None:
         store, tensor = instances[-1]
         if not LOSS_NAME.search(store.name) or NOT_TRAINED.search(store.name):
             continue
-        if not all(s.epoch in step_epochs for s, _ in instances):
+        if not all(s.epoch in machine.step_epochs for s, _ in instances):
             continue
         if not any(order > store.order for _, _, order in machine.steps):
             # Computed after the last step, to be looked at.
@@ -189,10 +189,10 @@ def _is_lost(machine: Machine, tensor: Tensor, trained: set[Tensor], escaped: in
 
 
 def _wasted(machine: Machine) -> None:
-    """Walks that ran through a network of which every gradient was zeroed unused: an argument that should be detached."""
+    """Walks through a network of which every gradient was zeroed unused: an argument that should be detached."""
     if machine.ended_early:
         return
-    seen: set[tuple[object, ...]] = set()
+    seen: set[PlaceKey] = set()
     for walk in machine.walks:
         lost = walk.lost_leaves
         if not lost or not walk.used_leaves or lost & walk.used_leaves or walk.root is None or walk.kind != "backward":
@@ -232,8 +232,8 @@ def _retained(machine: Machine) -> None:
     """`retain_graph=True` on a walk whose graph no later walk went through."""
     if machine.ended_early or machine.is_unit:
         return
-    by_place: dict[tuple[object, ...], list[bool]] = {}
-    calls = {}
+    by_place: dict[PlaceKey, list[bool]] = {}
+    calls: dict[PlaceKey, Place] = {}
     for walk, place in machine.retained:
         if walk.create_graph:
             continue

@@ -125,7 +125,7 @@ class SilentlyModified(Event):
 
 @dataclass(eq=False, kw_only=True)
 class InputOverwritten(Event):
-    """A name is read whose tensor a module with `inplace=True` has written since: nothing raises, the value is another."""
+    """A name is read whose tensor a module with `inplace=True` has written since: no error, and another value."""
 
     tensor: Tensor
     write: Write
@@ -155,8 +155,8 @@ class ViewWritten(Event):
     """An in-place write to a view that torch refuses.
 
     Attributes:
-        why: `multi` (unbind, split, chunk), `no_grad`, `hook` (a module with full backward hooks), `detach` (`detach_()`
-            of a view), `expanded`.
+        why: `multi` (unbind, split, chunk), `no_grad`, `hook` (a module with full backward hooks), `detach`
+            (`detach_()` of a view), `expanded`.
     """
 
     raises = True
@@ -425,7 +425,7 @@ class NeverReached(Event):
 
 @dataclass(eq=False, kw_only=True)
 class StaleValue(Event):
-    """Computed from parameters before the loop and walked every pass, saving nothing: no error, and never up to date."""
+    """Computed from parameters before the loop and walked every pass, saving nothing: no error, never up to date."""
 
     node: Node
     walk: Walk

@@ -190,7 +190,7 @@ def merged(machines: list[Machine]) -> list[Event]:
                 continue
             known[1].add(index)
             best = known[0]
-            if event.sure and not best.sure or (event.sure == best.sure and len(event.also) > len(best.also)):
+            if (event.sure and not best.sure) or (event.sure == best.sure and len(event.also) > len(best.also)):
                 by_key[key] = (event, known[1])
     raised = {i for i, m in enumerate(machines) if any(e.raises and not e.caught for e in m.events)}
     walked_places = {w.place.key for m in machines for w in m.walks if w.used_leaves}

@@ -278,7 +278,7 @@ class Expressions(Calls):
             return a_number() if known is None else not known
         if isinstance(value, Tensor):
             if isinstance(node.op, ast.USub):
-                result = library.ops.operate(self, "neg", [value], shape=value.shape)
+                result = library.ops.operate(self.machine, "neg", [value], shape=value.shape)
                 if isinstance(result, Tensor):
                     result.terms = (value,)
                 return result
@@ -316,7 +316,7 @@ class Expressions(Calls):
             special = self._special(op, left, right)
             if special is not None:
                 return special[0]
-            return library.ops.arithmetic(self, TENSOR_OPERATORS[op], left, right)
+            return library.ops.arithmetic(self.machine, TENSOR_OPERATORS[op], left, right)
         if isinstance(left, LoopIndex) or isinstance(right, LoopIndex):
             return a_number()
         if isinstance(left, SCALARS) and isinstance(right, SCALARS):
@@ -421,7 +421,7 @@ class Expressions(Calls):
             return (left.name == right.name) is isinstance(op, ast.Eq)
         if isinstance(left, tuple) and isinstance(right, tuple) and not (_flat(left) and _flat(right)):
             return None
-        if isinstance(left, SCALARS + (tuple,)) and isinstance(right, SCALARS + (tuple,)):
+        if isinstance(left, (*SCALARS, tuple)) and isinstance(right, (*SCALARS, tuple)):
             try:
                 return bool(COMPARISONS[type(op)](left, right))
             except (TypeError, KeyError):
@@ -453,8 +453,8 @@ class Expressions(Calls):
             return (
                 None
                 if container.open
-                or any(not isinstance(k, SCALARS + (tuple,)) for k in container.items)
-                or not isinstance(item, SCALARS + (tuple,))
+                or any(not isinstance(k, (*SCALARS, tuple)) for k in container.items)
+                or not isinstance(item, (*SCALARS, tuple))
                 else False
             )
         items = (
@@ -522,7 +522,7 @@ class Expressions(Calls):
         if isinstance(decorator, GradMode):
             self.decorate_grad_mode(function, decorator, node)
             if decorator.previous is not None:
-                library.grad_mode.restore(self, decorator)
+                library.grad_mode.restore(self.machine, decorator)
             return value
         if isinstance(decorator, External) and decorator.last in ("no_grad", "inference_mode", "enable_grad"):
             function.grad_mode = (decorator.last == "enable_grad", decorator.last == "inference_mode")
@@ -555,7 +555,7 @@ class Expressions(Calls):
                 keywords.update({k: v for k, v in value.items.items() if isinstance(k, str)})
         self.node = node
         if isinstance(function, External) and function.name == "builtins.super":
-            return library.builtin.super_proxy(self, arguments)
+            return library.builtin.super_proxy(self.machine, arguments)
         return self.call(function, arguments, keywords, node)
 
     # ------------------------------------------------------------------ comprehensions
@@ -604,9 +604,10 @@ class Expressions(Calls):
 
 
 INERT_DECORATORS = frozenset(
-    "compile jit script wraps cache lru_cache abstractmethod overload custom_fwd custom_bwd export override singledispatch "
-    "final dataclass total_ordering register_model register fixture parametrize njit typechecked jaxtyped beartype profile "
-    "command option argument group deprecated once_differentiable ignore unused rank_zero_only record main hydra_main".split()
+    """compile jit script wraps cache lru_cache abstractmethod overload custom_fwd custom_bwd export override
+    singledispatch final dataclass total_ordering register_model register fixture parametrize njit
+    typechecked jaxtyped beartype profile command option argument group deprecated once_differentiable
+    ignore unused rank_zero_only record main hydra_main""".split()
 )
 
 

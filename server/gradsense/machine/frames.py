@@ -35,7 +35,6 @@ class Frame:
         "started",
         "stores",
         "variables",
-        "yielded",
     )
 
     def __init__(self, source: Source, parent: Frame | None = None, function: Function | None = None) -> None:
@@ -47,7 +46,7 @@ class Frame:
         self.global_names: set[str] = set()
         self.nonlocal_names: set[str] = set()
         self.on_yield: Callable[[Value], Value] | None = None
-        self.yielded: list[Value] | None = None
+
         self.receiver: Value = None
         # When the call began: its parameters were bound then.
         self.started = 0

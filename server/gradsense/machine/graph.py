@@ -24,7 +24,8 @@ class Write:
     """One in-place write to a storage.
 
     Args:
-        kind: `inplace`, `activation` (a functional with `inplace=True`), `step` (an optimizer), `fused`, `max_norm`, `load`, `init`, `data`, `reduce`.
+        kind: `inplace`, `activation` (a functional with `inplace=True`), `step` (an optimizer), `fused`, `max_norm`,
+            `load`, `init`, `data`, `reduce`.
         through: `detach`, `data` or `numpy` where the writer reached the storage that way, else None.
         module: the `nn` module whose own code wrote, if any.
         sure: whether the write surely happens on this path.
@@ -131,7 +132,6 @@ class Walk:
     cuts: tuple[Cut, ...] = ()
     lost_leaves: set[Tensor] = field(default_factory=set)
     used_leaves: set[Tensor] = field(default_factory=set)
-    loss_terms: list[Tensor] = field(default_factory=list)
 
 
 class Node:
@@ -197,10 +197,9 @@ class Node:
         self.inputs: tuple[Tensor, ...] = ()
         self.accumulates: Tensor | None = None
         self.module: Instance | None = None
-        ancestry = 1 << index
+        self.ancestry: int = 1 << index
         for parent in parents:
-            ancestry |= parent.ancestry
-        self.ancestry = ancestry
+            self.ancestry |= parent.ancestry
 
     @property
     def raises_when_walked_twice(self) -> bool:
@@ -274,7 +273,6 @@ class Tensor:
         "terms",
         "through",
         "view_kind",
-        "wrapped_number",
     )
 
     def __init__(
@@ -321,7 +319,6 @@ class Tensor:
         self.detached_by: Write | None = None
         self.origin = "known"
         self.terms: tuple[Tensor, ...] = ()
-        self.wrapped_number = False
 
     @property
     def floating(self) -> bool:

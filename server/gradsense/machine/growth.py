@@ -1,20 +1,22 @@
 """What stays alive after each pass of a loop, and whether it grows.
 
-Every variable, attribute and container is a slot; what a slot holds is the set of graph nodes reachable from its tensors,
-as one integer. A slot that holds more after the second pass than after the first, and more after the third than after the
-second, keeps every pass's graph.
+Every variable, attribute and container is a slot; what a slot holds is the set of graph nodes reachable from its
+tensors, as one integer. A slot that holds more after the second pass than after the first, and more after the third
+than after the second, keeps every pass's graph.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from gradsense.machine.events import GraphGrows
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Node, Store, Tensor
+from gradsense.machine.graph_search import reachable
 from gradsense.machine.place import Place, carried_from
 from gradsense.machine.values import (
     SCALARS,
@@ -30,10 +32,9 @@ from gradsense.machine.values import (
     Unknown,
     Value,
 )
-from gradsense.machine.walking import reachable
 
 if TYPE_CHECKING:
-    from gradsense.machine.statements import Statements
+    from gradsense.machine.interpreter import Machine
 
 SlotKey = tuple[str, int, str]
 
@@ -71,7 +72,7 @@ class Growth:
 class Tracker:
     """Watches the slots over the passes of one loop."""
 
-    def __init__(self, machine: Statements, loop: ast.AST, passes: int) -> None:
+    def __init__(self, machine: Machine, loop: ast.AST, passes: int) -> None:
         self.machine = machine
         self.loop = loop
         self.first_node = machine.node_count
@@ -130,7 +131,7 @@ class Tracker:
             )
 
 
-def alive(machine: Statements) -> dict[SlotKey, Slot]:
+def alive(machine: Machine) -> dict[SlotKey, Slot]:
     """What every slot of every live scope keeps alive."""
     slots: dict[SlotKey, Slot] = {}
     seen: set[int] = set()
@@ -146,7 +147,7 @@ def alive(machine: Statements) -> dict[SlotKey, Slot]:
     def add_names(frame: Frame) -> None:
         for name, value in frame.variables.items():
             if not isinstance(value, SCALARS):
-                todo.append((("name", id(frame), name), value, lambda f=frame, n=name: f.stores.get(n), 0))  # type: ignore[misc]
+                todo.append((("name", id(frame), name), value, _stored(frame.stores, name), 0))
 
     for frame in frames:
         add_names(frame)
@@ -158,7 +159,7 @@ def alive(machine: Statements) -> dict[SlotKey, Slot]:
                 seen.add(id(value))
                 gradient = value.gradient
                 store = gradient.stores[-1] if gradient.stores else None
-                _hold(machine, slots, ("gradient", id(value), ""), gradient, lambda s=store: s)  # type: ignore[misc]
+                _hold(machine, slots, ("gradient", id(value), ""), gradient, _always(store))
         elif isinstance(value, (*SCALARS, Unknown, External)) or depth > 12:
             continue
         elif isinstance(value, ListValue | DictValue):
@@ -173,7 +174,7 @@ def alive(machine: Statements) -> dict[SlotKey, Slot]:
             )
             for part in parts:
                 if not isinstance(part, SCALARS):
-                    todo.append((inner, part, lambda v=value, f=find_store: v.last_store or f(), depth + 1))  # type: ignore[misc]
+                    todo.append((inner, part, _put(value, find_store), depth + 1))
         elif isinstance(value, tuple):
             for part in value:
                 if not isinstance(part, SCALARS):
@@ -188,9 +189,7 @@ def alive(machine: Statements) -> dict[SlotKey, Slot]:
                 if key[0] == "container" and not value.is_module:
                     todo.append((key, part, find_store, depth + 1))
                 else:
-                    todo.append(
-                        (("attribute", id(value), name), part, lambda v=value, n=name: v.stores.get(n), depth + 1)  # type: ignore[misc]
-                    )
+                    todo.append((("attribute", id(value), name), part, _stored(value.stores, name), depth + 1))
             if value.children is not None:
                 todo.append((key, value.children, find_store, depth + 1))
             if value.cls is not None:
@@ -202,7 +201,7 @@ def alive(machine: Statements) -> dict[SlotKey, Slot]:
                 seen.add(id(value))
                 for name, part in value.namespace.items():
                     if isinstance(part, ListValue | DictValue | Tensor):
-                        todo.append((("attribute", id(value), name), part, lambda: None, depth + 1))
+                        todo.append((("attribute", id(value), name), part, _always(None), depth + 1))
         elif isinstance(value, BoundMethod):
             todo.append((key, value.receiver, find_store, depth + 1))
         elif isinstance(value, Partial):
@@ -228,17 +227,35 @@ def alive(machine: Statements) -> dict[SlotKey, Slot]:
     return slots
 
 
+# What was found out about definitions, for as long as their trees live.
+_READS: WeakKeyDictionary[ast.AST, set[str]] = WeakKeyDictionary()
+
+
 def captured(function: Function) -> set[str]:
     """The names that a function reads."""
-    known = getattr(function.node, "_gradsense_reads", None)
+    known = _READS.get(function.node)
     if known is None:
         known = {n.id for n in ast.walk(function.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-        function.node._gradsense_reads = known  # type: ignore[union-attr]
-    return known  # type: ignore[no-any-return]
+        _READS[function.node] = known
+    return known
+
+
+def _stored(stores: Mapping[str, Store], name: str) -> Callable[[], Store | None]:
+    """Finds the last store to a variable or an attribute."""
+    return lambda: stores.get(name)
+
+
+def _put(container: ListValue | DictValue, outer: Callable[[], Store | None]) -> Callable[[], Store | None]:
+    """Finds the last store into a container, else where the container itself was put."""
+    return lambda: container.last_store or outer()
+
+
+def _always(store: Store | None) -> Callable[[], Store | None]:
+    return lambda: store
 
 
 def _hold(
-    machine: Statements,
+    machine: Machine,
     slots: dict[SlotKey, Slot],
     key: SlotKey,
     tensor: Tensor,
@@ -254,7 +271,7 @@ def _hold(
     slot.tops.append(node)
 
 
-def conclude(machine: Statements) -> None:
+def conclude(machine: Machine) -> None:
     """Reports the growths that nothing excuses, when the path is over.
 
     A sum that is walked later, what unseen code took, and graphs without parameters are no findings.
@@ -361,7 +378,10 @@ def _outside_forward(reach: dict[Node, None], store: Store) -> Place | None:
     depth = len(store.place.stack)
     for node in sorted(reach, key=lambda n: n.order, reverse=True):
         own = node.place.stack
-        if node.accumulates is None and len(own) > depth and node.place.source is not None:
-            if all(a.node is b.node for a, b in zip(own, store.place.stack, strict=False)):
-                return own[depth]
+        if (
+            node.accumulates is None
+            and len(own) > depth
+            and all(a.node is b.node for a, b in zip(own, store.place.stack, strict=False))
+        ):
+            return own[depth]
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+from collections.abc import Callable
 
 from gradsense.machine import conclude
 from gradsense.machine.books import PathEnds
@@ -69,22 +70,19 @@ class Machine(Statements):
                 return
         self.epoch = ()
 
-    def _guarded(self, run: object) -> None:
-        assert callable(run)
+    def _guarded(self, run: Callable[[], None]) -> None:
+        """Runs one path to its end, whatever ends it."""
         try:
             run()
         except PathEnds:
             self.ended_early = True
-        except OutOfBudget:
-            self.cut_short = True
-            self.ended_early = True
-        except RecursionError:
+        except (OutOfBudget, RecursionError):
             self.cut_short = True
             self.ended_early = True
         except CONTROL:
             pass
 
-    def run_unit(self, run: object) -> None:
+    def run_unit(self, run: Callable[[], None]) -> None:
         """Runs one function that the module level does not reach, in a state as if it had just been called."""
         self.stack = ()
         self.epoch = ()
@@ -119,7 +117,7 @@ class Machine(Statements):
         self.ended_early = False
 
     def reusable(self) -> bool:
-        """Whether units can be run on this machine one after the other: its module level holds no tensors or objects."""
+        """Whether units can be run on this machine one after the other: its module level holds no tensor or object."""
         if self.events or self.optimizers:
             return False
         for module in self.loaded.values():
@@ -157,8 +155,7 @@ class Machine(Statements):
 
     def finished(self) -> Machine:
         """What this run found, in a machine of its own, so that the next unit can take this one."""
-        done = copy.copy(self)
-        return done
+        return copy.copy(self)
 
     # ------------------------------------------------------------------ imports
 
@@ -331,11 +328,12 @@ TORCH_STARS: dict[str, tuple[str, ...]] = {
 
 # Imported by name, never looked for in the workspace.
 LIBRARIES = frozenset(
-    """torch torchvision torchaudio numpy math random os sys time copy collections functools itertools typing dataclasses
-    argparse json re pathlib abc enum contextlib logging warnings matplotlib pandas scipy sklearn PIL cv2 tqdm einops
-    pytorch_lightning lightning accelerate transformers datasets wandb tensorboardX gym gymnasium __future__ types string
-    operator heapq bisect datetime glob shutil subprocess pickle csv io gc inspect traceback unittest pytest skimage imageio
-    nltk spacy h5py yaml omegaconf hydra torchmetrics torchtext apex deepspeed fairscale""".split()
+    """torch torchvision torchaudio numpy math random os sys time copy collections functools itertools typing
+    dataclasses argparse json re pathlib abc enum contextlib logging warnings matplotlib pandas scipy
+    sklearn PIL cv2 tqdm einops pytorch_lightning lightning accelerate transformers datasets wandb
+    tensorboardX gym gymnasium __future__ types string operator heapq bisect datetime glob shutil
+    subprocess pickle csv io gc inspect traceback unittest pytest skimage imageio nltk spacy h5py yaml
+    omegaconf hydra torchmetrics torchtext apex deepspeed fairscale""".split()
 )
 
 __all__ = ["LIBRARIES", "Machine"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
 
 from gradsense.machine.access import Access
-from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Tensor
 from gradsense.machine.values import (
     DictValue,
@@ -90,9 +91,7 @@ class Iteration(Access):
         if isinstance(value, Mapped):
             columns = [self.lazy_items(v, node) for v in value.iterables]
             rows = list(zip(*(items for items, _ in columns), strict=False))
-            return [
-                Lazy(lambda row=row: self.call(value.function, [self.force(x) for x in row], {}, node)) for row in rows
-            ], all(exact for _, exact in columns)
+            return [self._mapped(value.function, row, node) for row in rows], all(exact for _, exact in columns)
         if isinstance(value, DictValue):
             return [a_number() if not isinstance(k, str | int) else k for k in list(value.items)[:LONGEST]], True
         if isinstance(value, str):
@@ -106,6 +105,9 @@ class Iteration(Access):
         if isinstance(value, Unknown):
             return [Unknown(data=value.data, number=value.number, sources=value.sources) for _ in range(PASSES)], False
         return [Unknown() for _ in range(PASSES)], False
+
+    def _mapped(self, function: Value, row: Iterable[Value], node: ast.AST | None) -> Lazy:
+        return Lazy(lambda: self.call(function, [self.force(x) for x in row], {}, node))
 
     def _rows(self, tensor: Tensor) -> tuple[list[Value], bool]:
         """The rows of a tensor: outputs of `unbind`."""
@@ -172,7 +174,7 @@ class Iteration(Access):
                 return self.call(collate, [ListValue(samples)], {}, None)
             return self._collate(samples)
 
-        return [Lazy(lambda k=k: batch(k)) for k in range(PASSES)]
+        return [Lazy(partial(batch, k)) for k in range(PASSES)]
 
     def _collate(self, samples: list[Value]) -> Value:
         first = samples[0]
@@ -237,10 +239,8 @@ class Iteration(Access):
                 if len(items) >= most:
                     raise StopGenerator
 
-            try:
+            with suppress(StopGenerator):
                 self.drive_generator(value, collect)
-            except StopGenerator:
-                pass
             value.pending = items
         return value.pending
 
@@ -252,7 +252,6 @@ class Iteration(Access):
         node: ast.AST | None,
         *,
         on_yield: Callable[[Value], Value] | None = None,
-        frame: Frame | None = None,
     ) -> Value:
         """Runs a function's body."""
         raise NotImplementedError

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from gradsense.syntax.source import Source, Span
+from gradsense.syntax.source import Source
+from gradsense.syntax.spans import Span
 
 # (loop instance, pass) of every loop around, outermost first.
 Epoch = tuple[tuple[int, int], ...]
+# A file and the range of an expression in it.
+PlaceKey = tuple[str, int, int, int, int]
 
 
 class Place:
@@ -42,7 +45,7 @@ class Place:
         return self.source.path
 
     @property
-    def key(self) -> tuple[str, int, int, int, int]:
+    def key(self) -> PlaceKey:
         """Identifies the expression, whichever calls led to it."""
         node = self.node
         return (

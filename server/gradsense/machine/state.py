@@ -7,11 +7,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Node, Store, Tensor, Walk
+from gradsense.machine.modules import Workspace
 from gradsense.machine.place import Place
+from gradsense.machine.tri import MAYBE, YES
 from gradsense.machine.values import (
     SCALARS,
     BoundMethod,
@@ -32,7 +34,7 @@ from gradsense.machine.walking import Walking
 from gradsense.syntax.parse import ParsedModule
 
 if TYPE_CHECKING:
-    from gradsense.machine.modules import Workspace
+    from gradsense.machine.interpreter import Machine
 
 
 class OutOfBudget(Exception):
@@ -144,11 +146,13 @@ class State(Walking):
         self.doubts: dict[tuple[object, ...], str] = {}
         # A cell of a notebook is being run for the second time.
         self.rerunning = False
-        # Calls that stand as statements, whose results are thrown away.
-        self.statement_call: ast.AST | None = None
+
+    @property
+    def machine(self) -> Machine:
+        """This object as the library functions take it: every layer is a layer of one machine."""
+        return cast("Machine", self)
 
     # ------------------------------------------------------------------ syntax, above this level
-
     def evaluate(self, node: ast.expr) -> Value:
         """The value of an expression."""
         raise NotImplementedError
@@ -326,8 +330,6 @@ class State(Walking):
             tensor = self.tensor(dtype=None)
             tensor.origin = "unknown"
             if may:
-                from gradsense.machine.tri import MAYBE
-
                 tensor.needs = MAYBE
                 if value.sources:
                     tensor.leaf = False
@@ -340,8 +342,6 @@ class State(Walking):
 
     def result_of_unknown_call(self, site: Site | None, sources: tuple[Tensor, ...]) -> Tensor:
         """The result of an unseen call that a later use showed to be a tensor with a graph."""
-        from gradsense.machine.tri import MAYBE, YES
-
         tensor = self.tensor(dtype=None)
         tensor.needs = YES if site is not None and self.knowledge.facts.get(site) == "tensor" else MAYBE
         tensor.leaf = False

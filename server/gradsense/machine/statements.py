@@ -17,7 +17,6 @@ from gradsense.machine.state import (
     CONTROL,
     BreakSignal,
     ContinueSignal,
-    OutOfBudget,
     ProgramRaises,
     ReturnSignal,
 )
@@ -33,19 +32,18 @@ from gradsense.machine.values import (
     GeneratorValue,
     GradMode,
     Instance,
-    Lazy,
     LibraryMethod,
     ListValue,
     Optimizer,
     Partial,
     Unknown,
     Value,
-    a_number,
 )
 
 OUT_OF_PLACE = frozenset(
-    "detach clamp clip relu sigmoid tanh mul add sub div masked_fill squeeze unsqueeze clone float double half long exp "
-    "abs neg sqrt fill masked_scatter index_fill scatter clamp_min clamp_max transpose permute reshape to cpu cuda".split()
+    """detach clamp clip relu sigmoid tanh mul add sub div masked_fill squeeze unsqueeze clone float double
+    half long exp abs neg sqrt fill masked_scatter index_fill scatter clamp_min clamp_max transpose
+    permute reshape to cpu cuda""".split()
 )
 
 
@@ -119,8 +117,6 @@ class Statements(Expressions):
 
     def _expression(self, node: ast.Expr) -> None:
         call = node.value
-        if isinstance(call, ast.Call):
-            self.statement_call = call
         value = self.evaluate(call)
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
             self._note_discarded(call, call.func.attr, value)
@@ -158,11 +154,11 @@ class Statements(Expressions):
     def _note_useless(self, node: ast.Attribute, value: Value) -> None:
         if not isinstance(value, LibraryMethod):
             return
-        if isinstance(value.receiver, Optimizer) and node.attr in ("zero_grad", "step"):
-            self.report(UselessMutation(place=self.here(node), what=f"{node.attr} is named and not called"))
-        elif isinstance(value.receiver, Tensor) and node.attr in ("backward", "detach_", "requires_grad_", "zero_"):
-            self.report(UselessMutation(place=self.here(node), what=f"{node.attr} is named and not called"))
-        elif isinstance(value.receiver, Instance) and node.attr in ("zero_grad", "eval", "train"):
+        if (
+            (isinstance(value.receiver, Optimizer) and node.attr in ("zero_grad", "step"))
+            or (isinstance(value.receiver, Tensor) and node.attr in ("backward", "detach_", "requires_grad_", "zero_"))
+            or (isinstance(value.receiver, Instance) and node.attr in ("zero_grad", "eval", "train"))
+        ):
             self.report(UselessMutation(place=self.here(node), what=f"{node.attr} is named and not called"))
 
     def _assign(self, node: ast.Assign) -> None:
@@ -244,7 +240,7 @@ class Statements(Expressions):
         self.node = node
         if isinstance(current, Tensor):
             name = TENSOR_OPERATORS[type(node.op)]
-            result: Value = library.in_place.write(self, current, name, [value])
+            result: Value = library.in_place.write(self.machine, current, name, [value])
         elif isinstance(current, Unknown) and current.alias is not None:
             self.mark_alias_write(current.alias)
             result = current
@@ -259,9 +255,6 @@ class Statements(Expressions):
             result = current
         else:
             result = self.binary(type(node.op), current, value)
-            if isinstance(current, int | float) and isinstance(result, Tensor):
-                # A sum that began as a number is one storage from its second term on.
-                result.wrapped_number = False
         if isinstance(target, ast.Name):
             self.set_name(target.id, result, node, node.value)
         elif isinstance(target, ast.Attribute):
@@ -307,16 +300,13 @@ class Statements(Expressions):
         if isinstance(receiver, Instance):
             receiver = receiver.children
         if isinstance(receiver, ListValue):
-            known = isinstance(index, int) or (
-                isinstance(index, slice)
-                and all(p is None or isinstance(p, int) for p in (index.start, index.stop, index.step))
-            )
-            try:
-                if known:
-                    del receiver.items[index]  # type: ignore[arg-type]
-                else:
-                    receiver.items.clear()
-            except IndexError:
+            if isinstance(index, slice):
+                known = all(p is None or isinstance(p, int) for p in (index.start, index.stop, index.step))
+            else:
+                known = isinstance(index, int) and -len(receiver.items) <= index < len(receiver.items)
+            if known and isinstance(index, int | slice):
+                del receiver.items[index]
+            else:
                 receiver.items.clear()
         elif isinstance(receiver, DictValue):
             receiver.items.pop(index if isinstance(index, str | int) else None, None)
@@ -407,7 +397,7 @@ class Statements(Expressions):
             self.mode_place = self.here(item.context_expr) if manager.enabled is False else None
             self.inference = self.inference or manager.inference
             if manager.previous is not None:
-                mode = manager.previous  # type: ignore[assignment]
+                mode = manager.previous
         elif isinstance(manager, ContextValue):
             bound = manager.value
             if manager.name == "autocast":
@@ -469,7 +459,7 @@ class Statements(Expressions):
         self.short_loop = exact and isinstance(core, tuple | ListValue | range) and not _is_data(items)
         loop = self._new_loop()
         outer = self.epoch
-        tracker = growth.Tracker(self, node, len(items))
+        tracker = growth.Tracker(self.machine, node, len(items))
         try:
             for number, item in enumerate(items):
                 self.epoch = (*outer, (loop, number))
@@ -494,7 +484,7 @@ class Statements(Expressions):
     def _for_generator(self, node: ast.For | ast.AsyncFor, iterable: GeneratorValue) -> None:
         loop = self._new_loop()
         outer = self.epoch
-        tracker = growth.Tracker(self, node, PASSES)
+        tracker = growth.Tracker(self.machine, node, PASSES)
         count = 0
         left: list[BaseException] = []
 
@@ -533,7 +523,7 @@ class Statements(Expressions):
         short, self.short_loop = self.short_loop, False
         loop = self._new_loop()
         outer = self.epoch
-        tracker = growth.Tracker(self, node, PASSES)
+        tracker = growth.Tracker(self.machine, node, PASSES)
         try:
             for number in range(PASSES):
                 known = self.truth(self.evaluate(node.test))
@@ -586,14 +576,14 @@ class Statements(Expressions):
                 for part in node.body
                 if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
             ]
-        value: Value = cls
+        made: Value = cls
         for decorator in reversed(node.decorator_list):
             function = self.evaluate(decorator)
             if isinstance(function, Function | BoundMethod | Partial):
                 self.node = decorator
-                changed = self.call(function, [value], {}, decorator)
-                value = value if changed is None or isinstance(changed, Unknown) else changed
-        self.frame.variables[node.name] = value
+                changed = self.call(function, [made], {}, decorator)
+                made = made if changed is None or isinstance(changed, Unknown) else changed
+        self.frame.variables[node.name] = made
 
     # ------------------------------------------------------------------ imports
 
@@ -681,6 +671,3 @@ def _catches_runtime_error(handler: ast.ExceptHandler) -> bool:
         (t.id if isinstance(t, ast.Name) else t.attr if isinstance(t, ast.Attribute) else "") in _RUNTIME_ERRORS
         for t in types
     )
-
-
-__all__ = ["Lazy", "OutOfBudget", "Statements", "a_number"]

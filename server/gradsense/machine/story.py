@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gradsense.machine.events import SavedModified, WalkedTwice
 from gradsense.machine.graph import Node, Saved, Store, Tensor, Walk, Write
+from gradsense.machine.graph_search import reachable
 from gradsense.machine.place import Epoch, Place, carried_from
 from gradsense.machine.tri import YES
 from gradsense.machine.values import Instance, ListValue
@@ -80,8 +81,6 @@ def saved_modified(books: Walking, node: Node, saved: Saved, write: Write, walk:
     if write.kind in ("step", "fused"):
         manner = "step"
         if books.epoch and carried_from(node.epoch, books.epoch) and walk.root is not None:
-            from gradsense.machine.walking import reachable
-
             carried = [
                 n
                 for n in reachable([books.edge(walk.root)])
@@ -146,8 +145,6 @@ def _held(books: Walking, meeting: Node, entry: Node | None) -> Tensor | None:
 
 def _is_whole_network(books: Walking, first: Walk, meeting: Node) -> bool:
     """Whether all parameters that the first walk reached lie under the meeting point."""
-    from gradsense.machine.walking import reachable
-
     if first.root is None:
         return False
     whole = {n.accumulates for n in reachable([books.edge(first.root)]) if n.accumulates is not None}
@@ -166,8 +163,6 @@ def _moved_since(books: Walking, first: Walk, meeting: Node) -> bool:
     """Whether an optimizer stepped, or a leaf below was written, since the first walk."""
     if any(order > first.order for _, _, order in books.steps):
         return True
-    from gradsense.machine.walking import reachable
-
     for node in reachable([meeting]):
         leaf = node.accumulates
         if leaf is None:
@@ -203,11 +198,14 @@ def holder(node: Node, stores: list[Store], now: Epoch) -> Place:
         if store.kind == "item":
             container = store.container
             scalar = node.output is not None and node.output.shape == ()
-            if isinstance(container, ListValue) and container.stores and container.made is not None:
-                if container.stores[-1].kind == "name" and (
-                    scalar or container.maximum is None and store.value is None
-                ):
-                    return container.made
+            if (
+                isinstance(container, ListValue)
+                and container.stores
+                and container.made is not None
+                and container.stores[-1].kind == "name"
+                and (scalar or (container.maximum is None and store.value is None))
+            ):
+                return container.made
             return store.place
     attributes = [s for s in stores if s.kind == "attribute" and _outlives(s.container, now)]
     names = [s for s in stores if s.kind == "name"]
@@ -284,8 +282,6 @@ def _other_player(books: Walking, first: Walk, meeting: Node) -> Place | None:
     It is when an optimizer stepped after the first walk, holds parameters that this walk reached, and none of those
     under the shared part, although that part has parameters of its own.
     """
-    from gradsense.machine.walking import reachable
-
     below = {n.accumulates for n in reachable([meeting]) if n.accumulates is not None and n.accumulates.parameter}
     if not below or first.root is None:
         return None

@@ -1,16 +1,18 @@
 """Abstract values: what an expression can be while a program is run without torch.
 
-Numbers, strings, booleans and None stand for themselves; tuples are Python tuples of values; a tensor is `graph.Tensor`.
+Numbers, strings, booleans and None stand for themselves; tuples are Python tuples of values; a tensor is a
+`graph.Tensor`.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from gradsense.machine.graph import Cut, Node, Store, Tensor
 from gradsense.machine.place import Epoch, Place
+from gradsense.machine.tri import Tri
 from gradsense.syntax.source import Source
 
 if TYPE_CHECKING:
@@ -127,6 +129,13 @@ class DictValue:
         self.default: Value = None
         self.stores: list[Store] = []
         self.last_store: Store | None = None
+
+    @classmethod
+    def named(cls, items: Mapping[str, Value]) -> DictValue:
+        """A dictionary of named values: attributes, keyword arguments, the variables of a scope."""
+        made = cls()
+        made.items.update(items.items())
+        return made
 
 
 class _UnknownKey:
@@ -415,6 +424,10 @@ class GradFn:
         self.node = node
 
 
+# Whether gradients are recorded, whether it is inference mode, whether autocast is on.
+Modes = tuple[Tri, bool, bool]
+
+
 class GradMode:
     """`torch.no_grad()` and its kin as a value: a context manager or a decorator.
 
@@ -426,7 +439,7 @@ class GradMode:
 
     __slots__ = ("enabled", "inference", "previous")
 
-    def __init__(self, enabled: bool | None, inference: bool = False, previous: object = None) -> None:
+    def __init__(self, enabled: bool | None, inference: bool = False, previous: Modes | None = None) -> None:
         self.enabled = enabled
         self.inference = inference
         self.previous = previous

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Sequence
 
 from gradsense.machine import story
@@ -12,54 +13,28 @@ from gradsense.machine.events import (
     GraphLost,
     NoGraph,
     NotScalar,
-    SavedModified,
     SilentlyModified,
     StaleValue,
 )
 from gradsense.machine.graph import Contribution, Cut, Node, Store, Tensor, Walk, Write
-from gradsense.machine.place import Epoch, Place, common_frame
+from gradsense.machine.graph_search import reachable, reachable_surely
+from gradsense.machine.place import Epoch, Place
 from gradsense.machine.tri import MAYBE, NO, YES
 from gradsense.machine.values import Optimizer
-
-
-def reachable(roots: Iterable[Node | None]) -> dict[Node, None]:
-    """All nodes from the roots down, the roots included."""
-    seen: dict[Node, None] = {}
-    todo = [r for r in roots if r is not None]
-    while todo:
-        node = todo.pop()
-        if node in seen:
-            continue
-        seen[node] = None
-        todo.extend(node.parents)
-    return seen
-
-
-def reachable_surely(roots: Iterable[Node | None]) -> set[Node]:
-    """The nodes that a walk reaches through nodes whose facts are all known."""
-    seen: set[Node] = set()
-    todo = [r for r in roots if r is not None and r.sure]
-    while todo:
-        node = todo.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        todo.extend(p for p in node.parents if p.sure)
-    return seen
+from gradsense.syntax.source import Source
 
 
 class Walking(Books):
     """The backward half of the books."""
 
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+    def __init__(self, source: Source, root: ast.AST) -> None:
+        super().__init__(source, root)
         self.walks: list[Walk] = []
         # Lines with a walk, a step or a module call that this path came to.
         self.reached: set[tuple[str, int]] = set()
         self.optimizers: list[Optimizer] = []
         self.steps: list[tuple[Optimizer, Place, int]] = []
-        # Updates of leaves by their own gradients, written out.
-        self.hand_steps = 0
+
         self.step_epochs: set[Epoch] = set()
         # Walks whose contributions were zeroed: (walk, loop pass differs) -> (unused, used, place of the zeroing).
         self.zeroed: dict[tuple[int, bool], tuple[Walk, list[int], Place, int]] = {}
@@ -113,10 +88,9 @@ class Walking(Books):
                 if event is not None:
                     self.report(event)
                 continue
-            if node.walked is not None and node.walked is not walk:
-                if node.raises_when_walked_twice:
-                    node.walked.needed = True
-                self._note_hidden_carry(node, walk)
+            if node.walked is not None and node.walked is not walk and node.raises_when_walked_twice:
+                node.walked.needed = True
+
             self._check_saved(node, walk, node in surely)
         self._check_stale(running, walk)
         for node in running:
@@ -174,9 +148,6 @@ class Walking(Books):
                 later = next((w for w in storage.silent if w.order > node.order), None)
                 if later is not None and surely and saved.sure and later.sure:
                     self.report(SilentlyModified(place=walk.place, node=node, saved=saved, write=later, walk=walk))
-
-    def _note_hidden_carry(self, node: Node, walk: Walk) -> None:
-        """Hook for the interpreter's retain rules; the books themselves need nothing here."""
 
     def _check_stale(self, running: list[Node], walk: Walk) -> None:
         """A node made before the loop that saves nothing can be walked again, but holds what the parameters were."""
@@ -264,12 +235,9 @@ class Walking(Books):
         if kind == "assumed":
             return
         for root in roots:
-            if kind == "grad":
-                # A constant vector is what a Hessian-vector product wants; a constant term is not.
-                held = [t for t in sum_terms(root) if t is not root and t.needs is NO]
-            else:
-                held = [root]
-            for tensor in held:
+            # A constant vector is what a Hessian-vector product wants; a constant term is not.
+            terms = (t for t in sum_terms(root) if t is not root and t.needs is NO)
+            for tensor in terms if kind == "grad" else (root,):
                 for cut in tensor.cuts:
                     if cut.how == "grad":
                         self.constant_gradients.append((walk, cut))
@@ -277,7 +245,7 @@ class Walking(Books):
     def _note_terms(self, root: Tensor, walk: Walk) -> None:
         """Finds the terms of a loss that move nothing: cut off, or reaching no parameter that is stepped."""
         terms = sum_terms(root)
-        walk.loss_terms = terms
+
         if len(terms) < 2:
             return
         for term in terms:
@@ -333,11 +301,3 @@ def sum_terms(root: Tensor) -> list[Tensor]:
         else:
             terms.append(tensor)
     return terms
-
-
-def frame_call(place: Place, walk: Walk) -> Place:
-    """The part of `place` in the frame of the walk."""
-    return common_frame(place, walk.place.stack)
-
-
-__all__ = ["SavedModified", "Walking", "frame_call", "reachable", "reachable_surely"]

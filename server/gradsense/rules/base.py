@@ -18,10 +18,10 @@ E = TypeVar("E", bound=Event)
 
 # torch 2.13's own words.
 SECOND_TIME = (
-    "RuntimeError: Trying to backward through the graph a second time (or directly access saved tensors after they have "
-    "already been freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). "
-    "Specify retain_graph=True if you need to backward through the graph a second time or if you need to access saved "
-    "tensors after calling backward."
+    "RuntimeError: Trying to backward through the graph a second time (or directly access saved tensors after they have"
+    " already been freed). Saved intermediate values of the graph are freed when you call .backward() or"
+    " autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you"
+    " need to access saved tensors after calling backward."
 )
 MODIFIED = (
     "RuntimeError: one of the variables needed for gradient computation has been modified by an inplace operation: "

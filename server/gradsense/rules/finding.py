@@ -8,7 +8,7 @@ from enum import Enum
 from functools import cached_property
 
 from gradsense.fixes.fix import Fix
-from gradsense.syntax.source import Span
+from gradsense.syntax.spans import Span
 
 
 class Severity(str, Enum):

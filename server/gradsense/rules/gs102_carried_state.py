@@ -22,7 +22,8 @@ class CarriedState(Rule[WalkedTwice]):
 
     def message(self, event: WalkedTwice) -> str:
         held = tensor_name(event.held, "this value")
-        return f"{held} carries the graph of an earlier pass into {line_of(event.walk.place, event.culprit)}, where it was freed"
+        where = line_of(event.walk.place, event.culprit)
+        return f"{held} carries the graph of an earlier pass into {where}, where it was freed"
 
     def related(self, event: WalkedTwice) -> Iterable[tuple[Place, str]]:
         yield event.node.place, f"{op_name(event.node)} saved for backward here"

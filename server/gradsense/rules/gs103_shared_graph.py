@@ -20,7 +20,8 @@ class SharedGraph(Rule[WalkedTwice]):
 
     def message(self, event: WalkedTwice) -> str:
         shared = tensor_name(event.held, "the shared part")
-        return f"{shared} was freed by the walk on {line_of(event.first.place, event.culprit)}: walk the sum of the losses once"
+        where = line_of(event.first.place, event.culprit)
+        return f"{shared} was freed by the walk on {where}: walk the sum of the losses once"
 
     def related(self, event: WalkedTwice) -> Iterable[tuple[Place, str]]:
         yield event.node.place, f"{op_name(event.node)} saved for backward here"

@@ -2,9 +2,9 @@
 
 ## What happens
 
-`cat`, `add`, `sum` and their kin save nothing for backward, so a value that is made of parameters before the loop can be walked
-in every pass. Its numbers are those of the first day: each `step()` moves the parameters and not the value, and the loss is
-computed from what they were.
+`cat`, `add`, `sum` and their kin save nothing for backward, so a value that is made of parameters before the loop can
+be walked in every pass. Its numbers are those of the first day: each `step()` moves the parameters and not the value,
+and the loss is computed from what they were.
 
 ## Fails
 
@@ -48,8 +48,8 @@ assert len(seen) == 4
 
 ## Not this
 
-A view of a parameter (`weight.t()`, `weight[0]`) follows it and is right. A value whose graph saved something raises in the
-second pass: that is GS105.
+A view of a parameter (`weight.t()`, `weight[0]`) follows it and is right. A value whose graph saved something raises
+in the second pass: that is GS105.
 
 ## Fixes
 
@@ -73,7 +73,8 @@ class StaleValueRule(Rule[StaleValue]):
 
     def message(self, event: StaleValue) -> str:
         where = line_of(event.walk.place, event.culprit)
-        return f"{tensor_name(event.held, 'this value')} is computed once: the walk on {where} uses what the parameters were before they moved"
+        held = tensor_name(event.held, "this value")
+        return f"{held} is computed once: the walk on {where} uses what the parameters were before they moved"
 
     def related(self, event: StaleValue) -> Iterable[tuple[Place, str]]:
         yield event.node.place, "computed here"

@@ -22,7 +22,8 @@ class StepBeforeBackward(Rule[SavedModified]):
         name = tensor_name(event.saved.tensor, "a weight")
         where = line_of(event.walk.place, event.culprit)
         how = "write" if event.manner == "update" else "step"
-        return f"this {how} changes {name}, which the walk on {where} needs as it was on {line_of(event.node.place, event.culprit)}"
+        saved = line_of(event.node.place, event.culprit)
+        return f"this {how} changes {name}, which the walk on {where} needs as it was on {saved}"
 
     def related(self, event: SavedModified) -> Iterable[tuple[Place, str]]:
         yield event.node.place, f"{op_name(event.node)} saved it here"

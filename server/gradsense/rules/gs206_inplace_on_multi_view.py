@@ -12,8 +12,7 @@ from gradsense.rules.base import Rule
 from gradsense.rules.repairs.copies import copies_of_parts, copy_of
 from gradsense.rules.repairs.inplace_modules import turn_off
 from gradsense.rules.repairs.no_grad import under_no_grad
-from gradsense.rules.repairs.out_of_place import moving
-from gradsense.rules.repairs.out_of_place import detach_instead
+from gradsense.rules.repairs.out_of_place import detach_instead, moving
 from gradsense.rules.wording import tensor_name
 
 

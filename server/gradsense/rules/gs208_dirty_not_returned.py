@@ -19,9 +19,7 @@ class DirtyNotReturnedRule(Rule[DirtyNotReturned]):
         return "the tensor marked dirty here is not what `forward` returns"
 
     def expected(self, event: DirtyNotReturned) -> str | None:
-        return (
-            "RuntimeError: Some elements marked as dirty during the forward method were not returned as output."
-        )
+        return "RuntimeError: Some elements marked as dirty during the forward method were not returned as output."
 
     def fixes(self, event: DirtyNotReturned) -> Iterator[Fix]:
         yield from return_what_is_marked(event.marked)

@@ -2,9 +2,9 @@
 
 ## What happens
 
-`nn.ReLU(inplace=True)` as the first layer of a block writes the tensor that the block was given. A caller that still holds
-that tensor, such as a residual connection, gets the rectified values and not the ones it had. torch raises nothing where no
-node saved the old value: the sum is simply another sum.
+`nn.ReLU(inplace=True)` as the first layer of a block writes the tensor that the block was given. A caller that still
+holds that tensor, such as a residual connection, gets the rectified values and not the ones it had. torch raises
+nothing where no node saved the old value: the sum is simply another sum.
 
 ## Fails
 
@@ -66,7 +66,8 @@ class InputOverwrittenRule(Rule[InputOverwritten]):
 
     def message(self, event: InputOverwritten) -> str:
         where = line_of(event.place, event.culprit)
-        return f"this module overwrites its input: {tensor_name(event.tensor)} has other values when {where} reads it again"
+        name = tensor_name(event.tensor)
+        return f"this module overwrites its input: {name} has other values when {where} reads it again"
 
     def related(self, event: InputOverwritten) -> Iterable[tuple[Place, str]]:
         yield event.write.place, "written here"

@@ -76,8 +76,8 @@ class RetainGraph(Rule[RetainedWalk]):
 
     def message(self, event: RetainedWalk) -> str:
         return (
-            "no later walk needs what `retain_graph=True` keeps: it costs memory, and would hide a graph that is carried "
-            "from one step to the next"
+            "no later walk needs what `retain_graph=True` keeps: it costs memory, and would hide a graph that is"
+            " carried from one step to the next"
         )
 
     def fixes(self, event: RetainedWalk) -> Iterator[Fix]:

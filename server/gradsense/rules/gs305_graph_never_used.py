@@ -77,7 +77,6 @@ from collections.abc import Iterator
 
 from gradsense.fixes.fix import Fix
 from gradsense.machine.events import GraphGrows
-from gradsense.rules.accumulation import is_accumulation
 from gradsense.rules.base import Rule
 from gradsense.rules.finding import Severity
 from gradsense.rules.repairs.evaluation import fixes_without_grad
@@ -97,7 +96,8 @@ class GraphNeverUsed(Rule[GraphGrows]):
         return Severity.INFORMATION if event.short else Severity.WARNING
 
     def message(self, event: GraphGrows) -> str:
-        return f"{store_name(event.store)} keeps a forward with its graph in every pass, and nothing walks it: {growth_of(event)}"
+        name = store_name(event.store)
+        return f"{name} keeps a forward with its graph in every pass, and nothing walks it: {growth_of(event)}"
 
     def fixes(self, event: GraphGrows) -> Iterator[Fix]:
         yield from fixes_without_grad(event)

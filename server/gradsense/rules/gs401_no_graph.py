@@ -7,8 +7,8 @@ grad, or where the graph was cut on the way: by `.detach()` or `.data`, by `.ite
 which copies the values only, by a comparison, `argmax` or an integer type, which have no gradient, or by `no_grad`
 around the forward. The error names the line of the backward. The line to mend is the one that cut.
 
-`loss.requires_grad_()`, or `torch.tensor(…, requires_grad=True)`, silences the error and mends nothing: the loss becomes
-a leaf, and every parameter keeps `.grad` None.
+`loss.requires_grad_()`, or `torch.tensor(…, requires_grad=True)`, silences the error and mends nothing: the loss
+becomes a leaf, and every parameter keeps `.grad` None.
 
 ## Fails
 
@@ -91,8 +91,8 @@ class NoGraphRule(Rule[NoGraph | GraphLost]):
                     "hides that"
                 )
             return (
-                f"`requires_grad_()` makes a leaf of {tensor_name(event.tensor, 'a computed value')}: the error goes away, "
-                "and no parameter gets a gradient"
+                f"`requires_grad_()` makes a leaf of {tensor_name(event.tensor, 'a computed value')}: the error goes"
+                " away, and no parameter gets a gradient"
             )
         name = tensor_name(event.tensor, "the loss")
         if event.cuts and event.culprit.key == event.cuts[-1].place.key:

@@ -84,7 +84,9 @@ class MissingCreateGraph(Rule[ConstantGradient | NoGraph]):
         where = line_of(event.place, event.culprit)
         if isinstance(event, NoGraph):
             return f"this gradient has no graph of its own, and {where} walks it: pass `create_graph=True`"
-        return f"this gradient is part of the loss that {where} walks, and without `create_graph=True` it is a constant there"
+        return (
+            f"this gradient is part of the loss that {where} walks: without `create_graph=True` it is a constant there"
+        )
 
     def related(self, event: ConstantGradient | NoGraph) -> Iterable[tuple[Place, str]]:
         yield event.place, "walked here"

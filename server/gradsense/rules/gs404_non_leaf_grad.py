@@ -39,8 +39,8 @@ for step in range(3):
 
 ## Not this
 
-- An activation whose gradient is wanted, as for a saliency map: it is no leaf either, but `retain_grad()` right after it
-  is made keeps its gradient.
+- An activation whose gradient is wanted, as for a saliency map: it is no leaf either, but `retain_grad()` right after
+  it is made keeps its gradient.
 - A parameter whose `.grad` is None since no loss reaches it.
 
 ## Fixes

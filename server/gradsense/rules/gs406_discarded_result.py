@@ -34,8 +34,8 @@ loss.backward()
 
 ## Not this
 
-- Methods that work in place: their names end in `_` (`x.clamp_(0)`), and those of modules, whose `to()` moves the module
-  itself.
+- Methods that work in place: their names end in `_` (`x.clamp_(0)`), and those of modules, whose `to()` moves the
+  module itself.
 - Other libraries whose `detach()` works in place.
 
 ## Fixes

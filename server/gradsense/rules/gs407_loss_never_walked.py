@@ -2,9 +2,9 @@
 
 ## What happens
 
-A loss is computed, shows in the log and looks as if it were trained on, but no gradient comes of it: it is never part of
-what `backward()` walks, or a cut (`.detach()`, `argmax`, a comparison) stands between it and the parameters. Beside
-terms that do have a graph, nothing raises.
+A loss is computed, shows in the log and looks as if it were trained on, but no gradient comes of it: it is never part
+of what `backward()` walks, or a cut (`.detach()`, `argmax`, a comparison) stands between it and the parameters.
+Beside terms that do have a graph, nothing raises.
 
 ## Fails
 

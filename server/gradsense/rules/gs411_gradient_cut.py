@@ -2,9 +2,9 @@
 
 ## What happens
 
-`.item()`, `float()`, `torch.tensor(…)`, a comparison or `argmax` give a value without a graph. Where that value goes into
-a loss beside others that have one, `backward()` works and the optimizer steps. But a parameter that is reached through
-the cut alone keeps `.grad` None: it stays as it was initialised, and nothing says so.
+`.item()`, `float()`, `torch.tensor(…)`, a comparison or `argmax` give a value without a graph. Where that value goes
+into a loss beside others that have one, `backward()` works and the optimizer steps. But a parameter that is reached
+through the cut alone keeps `.grad` None: it stays as it was initialised, and nothing says so.
 
 ## Fails
 

@@ -83,8 +83,8 @@ class SyncEachStepRule(Rule[SyncEachStep]):
 
     def message(self, event: SyncEachStep) -> str:
         return (
-            f"each pass waits here until the GPU has computed {tensor_name(event.tensor)}: add up detached tensors, and "
-            "take one `.item()` at the end"
+            f"each pass waits here until the GPU has computed {tensor_name(event.tensor)}: add up detached tensors, and"
+            " take one `.item()` at the end"
         )
 
     def fixes(self, event: SyncEachStep) -> Iterator[Fix]:

@@ -37,7 +37,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Spot:
-    """A line of a file; `label` is how a person finds it: in a notebook `cell3:7`, by the cell's place in the notebook."""
+    """A line of a file; `label` is how a person finds it: in a notebook `cell3:7`, by the cell's place in it."""
 
     path: str
     line: int

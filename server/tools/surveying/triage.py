@@ -57,8 +57,8 @@ def read(path: str) -> list[Row]:
 def judge(rows: Iterable[Row], outcomes: Sequence[Outcome]) -> list[Judged]:
     """Judges the rows of the repositories that were surveyed.
 
-    On a `fine` line nothing may be said at warning or above; a `real` line must be in a finding at warning or above, or in
-    its story; a `wasteful` line must be in a finding, and in none at warning or above.
+    On a `fine` line nothing may be said at warning or above; a `real` line must be in a finding at warning or above,
+    or in its story; a `wasteful` line must be in a finding, and in none at warning or above.
     """
     said: dict[str, list[Said]] = {}
     for outcome in outcomes:

@@ -8,13 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gradsense.machine.events import AnomalyOn, InputNotInGraph, OutWithGrad, RetainedWalk
-from gradsense.machine.graph import Cut, Tensor
+from gradsense.machine.graph import Cut, Node, Tensor
+from gradsense.machine.graph_search import reachable
 from gradsense.machine.library import grad_mode
 from gradsense.machine.library.arguments import argument, flag
 from gradsense.machine.tri import MAYBE, NO, YES, any_of
-from gradsense.machine.values import ContextValue, GradMode, Unknown, Value
-from gradsense.machine.walking import reachable
-from gradsense.machine.walking import reachable
+from gradsense.machine.values import ContextValue, GradMode, Unknown, Value, tensors_in
 
 if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
@@ -50,7 +49,7 @@ def walk(
     given_gradient: bool,
     inputs: Sequence[Tensor] | None,
     kind: str = "backward",
-) -> list[object] | None:
+) -> list[Node] | None:
     """Walks, and notes how well the graph is known."""
     place = machine.here()
     before = len(machine.walks)
@@ -65,7 +64,7 @@ def walk(
         machine.note_site(known, "" if known else _doubt(machine, roots))
     if retain and running is not None:
         machine.retained.append((machine.walks[-1], place))
-    return running  # type: ignore[return-value]
+    return running
 
 
 def _doubt(machine: Machine, roots: list[Tensor]) -> str:
@@ -145,14 +144,8 @@ def call(
     if last in ("save_on_cpu", "saved_tensors_hooks", "set_multithreading_enabled", "profile", "record_function"):
         return ContextValue(last)
     if last in ("jacobian", "hessian", "hvp", "vhp", "jvp", "vjp"):
-        return Unknown(name=last, sources=tuple(t for a in arguments for t in _tensors(a)))
+        return Unknown(name=last, sources=tuple(t for a in arguments for t in tensors_in(a)))
     return Unknown(name=last)
-
-
-def _tensors(value: Value) -> list[Tensor]:
-    from gradsense.machine.values import tensors_in
-
-    return tensors_in(value)
 
 
 def grad(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) -> Value:
@@ -195,7 +188,7 @@ def grad(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) -
         machine.learn_graph(roots[0])
         machine.note_site(False)
     results: list[Value] = []
-    node = machine.gradient_node(running) if create and running else None  # type: ignore[arg-type]
+    node = machine.gradient_node(running) if create and running else None
     for item in wanted:
         gradient = machine.tensor(
             item.shape if isinstance(item, Tensor) else None, item.dtype if isinstance(item, Tensor) else None
@@ -210,7 +203,7 @@ def grad(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) -
                 node.output = gradient
         elif running is None:
             gradient.origin = "unknown"
-        elif any(n.raises_when_walked_twice for n in running):  # type: ignore[attr-defined]
+        elif any(n.raises_when_walked_twice for n in running):
             cut = Cut("grad", machine.here())
             gradient.cuts = (cut,)
             machine.grad_walks[id(cut)] = machine.walks[-1]

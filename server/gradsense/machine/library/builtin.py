@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from gradsense.machine.events import SyncEachStep
 from gradsense.machine.graph import Tensor
 from gradsense.machine.library import ops
 from gradsense.machine.state import ProgramRaises
@@ -34,12 +35,13 @@ if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
 
 NAMES = frozenset(
-    """print len range enumerate zip list tuple dict set sum min max abs round float int str bool isinstance issubclass getattr
-    setattr hasattr super sorted reversed map filter any all next iter type id dir vars repr format open input divmod pow
-    callable slice object property staticmethod classmethod frozenset hash locals globals exit quit Exception ValueError
-    RuntimeError NotImplementedError KeyError TypeError StopIteration IndexError AssertionError ImportError bytes complex
-    bytearray chr ord hex NotImplemented Ellipsis __name__ __file__ memoryview eval exec delattr BaseException OSError
-    AttributeError KeyboardInterrupt FileNotFoundError Warning UserWarning DeprecationWarning aiter anext bin oct""".split()
+    """print len range enumerate zip list tuple dict set sum min max abs round float int str bool isinstance
+    issubclass getattr setattr hasattr super sorted reversed map filter any all next iter type id dir vars
+    repr format open input divmod pow callable slice object property staticmethod classmethod frozenset
+    hash locals globals exit quit Exception ValueError RuntimeError NotImplementedError KeyError TypeError
+    StopIteration IndexError AssertionError ImportError bytes complex bytearray chr ord hex NotImplemented
+    Ellipsis __name__ __file__ memoryview eval exec delattr BaseException OSError AttributeError
+    KeyboardInterrupt FileNotFoundError Warning UserWarning DeprecationWarning aiter anext bin oct""".split()
 )
 Call = Callable[["Machine", list[Value], dict[str, Value], "ast.AST | None"], Value]
 
@@ -237,8 +239,6 @@ def _number(convert: Callable[..., object]) -> Call:
             return result
         first = arguments[0] if arguments else None
         if convert is float and isinstance(first, Tensor) and first.device == "cuda" and machine.epoch:
-            from gradsense.machine.events import SyncEachStep
-
             machine.report(SyncEachStep(place=machine.here(), tensor=first))
         if isinstance(first, Tensor) and convert in (float, int):
             return number_from(first, convert.__name__, machine.here())
@@ -420,11 +420,11 @@ def _object(machine: Machine, arguments: list[Value], keywords: dict[str, Value]
 
 def _vars(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
     value = arguments[0] if arguments else None
-    return DictValue(dict(value.attributes)) if isinstance(value, Instance) else DictValue()
+    return DictValue.named(value.attributes) if isinstance(value, Instance) else DictValue()
 
 
 def _globals(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
-    return DictValue(dict(machine.frame.file.variables))
+    return DictValue.named(machine.frame.file.variables)
 
 
 def _slice(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:

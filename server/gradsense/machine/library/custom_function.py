@@ -63,7 +63,7 @@ def apply(
 
 
 def _check_written(machine: Machine, noted: _Context, node: ast.AST | None) -> None:
-    """A tensor saved and then written in the same forward: torch takes its version after the forward, and sees nothing."""
+    """A tensor saved, then written in the same forward: torch takes its version after the forward, and sees nothing."""
     for tensor, version, place in noted.saved:
         if tensor.storage.version > version:
             write = tensor.storage.writes[-1]

@@ -18,7 +18,8 @@ SIZED = frozenset("zeros ones empty rand randn".split())
 LIKE = frozenset("zeros_like ones_like empty_like rand_like randn_like full_like randint_like".split())
 INTEGER = frozenset("randint arange randperm tril_indices triu_indices LongTensor IntTensor".split())
 FROM_DATA = frozenset(
-    "tensor as_tensor from_numpy scalar_tensor asarray Tensor FloatTensor DoubleTensor HalfTensor LongTensor IntTensor BoolTensor ByteTensor".split()
+    """tensor as_tensor from_numpy scalar_tensor asarray Tensor FloatTensor DoubleTensor HalfTensor
+    LongTensor IntTensor BoolTensor ByteTensor""".split()
 )
 NAMES = (
     SIZED
@@ -76,9 +77,10 @@ def make(machine: Machine, name: str, arguments: list[Value], keywords: dict[str
         shape = (steps if isinstance(steps, int) else None,)
     elif name in ("arange", "randperm"):
         ends = [a for a in arguments if not isinstance(a, External)]
-        shape = (ends[0],) if len(ends) == 1 and isinstance(ends[0], int) else (None,)
-        if len(ends) == 2 and all(isinstance(e, int) for e in ends):
-            shape = (max(0, ends[1] - ends[0]),)  # type: ignore[operator]
+        whole = [e for e in ends if isinstance(e, int)]
+        shape = (whole[0],) if len(ends) == len(whole) == 1 else (None,)
+        if len(ends) == len(whole) == 2:
+            shape = (max(0, whole[1] - whole[0]),)
         if any(isinstance(e, float) for e in ends):
             dtype = "float32"
     elif name == "eye":
@@ -92,8 +94,7 @@ def make(machine: Machine, name: str, arguments: list[Value], keywords: dict[str
             else None
         )
         if name == "normal" and isinstance(first, Tensor):
-            result = machine.constant("normal", [t for t in arguments if isinstance(t, Tensor)], shape, "float32")
-            return result
+            return machine.constant("normal", [t for t in arguments if isinstance(t, Tensor)], shape, "float32")
     given_dtype = dtype_name(keywords.get("dtype"))
     if "dtype" in keywords:
         dtype = given_dtype or ("float32" if dtype == "float32" else dtype)

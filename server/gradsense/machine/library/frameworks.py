@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from gradsense.machine.graph import Tensor
-from gradsense.machine.library import autograd_api, custom_function, optim
+from gradsense.machine.library import autograd_api, custom_function, nn, optim
 from gradsense.machine.library.arguments import flag
 from gradsense.machine.values import ContextValue, Instance, ListValue, Optimizer, Unknown, Value, a_number
 
@@ -58,8 +58,6 @@ def foreign_module(machine: Machine, name: str, node: ast.AST | None) -> Instanc
 
 
 def _foreign_parameter(machine: Machine) -> Tensor:
-    from gradsense.machine.library import nn
-
     return nn.parameter(machine)
 
 

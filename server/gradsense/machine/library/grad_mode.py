@@ -48,5 +48,5 @@ def by_hand(machine: Machine, mode: GradMode, name: str) -> Value:
 
 def restore(machine: Machine, mode: GradMode) -> None:
     """Undoes what calling `set_grad_enabled` did at once, where it is used as a decorator."""
-    if isinstance(mode.previous, tuple):
+    if mode.previous is not None:
         machine.grad_mode, machine.inference, machine.autocast = mode.previous

@@ -108,7 +108,6 @@ def note_update(machine: Machine, tensor: Tensor, others: Sequence[Tensor]) -> N
         for contribution in leaf.contributions:
             contribution.used = "update"
             contribution.walk.used_leaves.add(leaf)
-        machine.hand_steps += 1
         return
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gradsense.machine.graph import Shape, Tensor
+from gradsense.machine.graph import Shape
 from gradsense.machine.values import ListValue, Value
 
 Options = Mapping[str, Value]
@@ -32,6 +32,19 @@ def _window(
     return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
 
 
+def _transposed(
+    size: int | None,
+    stride: int | None,
+    padding: int | None,
+    kernel: int | None,
+    dilation: int | None,
+    extra: int | None,
+) -> int | None:
+    if size is None or stride is None or padding is None or kernel is None or dilation is None or extra is None:
+        return None
+    return (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + extra + 1
+
+
 def convolution(shape: Shape | None, options: Options, dims: int, *, transpose: bool) -> Shape | None:
     """The size of a convolution's result."""
     if shape is None or len(shape) not in (dims + 1, dims + 2):
@@ -48,24 +61,10 @@ def convolution(shape: Shape | None, options: Options, dims: int, *, transpose: 
         padding = _each(0 if padding_option == "valid" else padding_option, dims, 0)
         if transpose:
             extra = _each(options.get("output_padding"), dims, 0)
-            spatial = [
-                None if None in (n, s, p, k, d, e) else (n - 1) * s - 2 * p + d * (k - 1) + e + 1  # type: ignore[operator]
-                for n, s, p, k, d, e in zip(sizes, stride, padding, kernel, dilation, extra, strict=True)
-            ]
+            spatial = [_transposed(*each) for each in zip(sizes, stride, padding, kernel, dilation, extra, strict=True)]
         else:
             spatial = [_window(*each) for each in zip(sizes, kernel, stride, padding, dilation, strict=True)]
     return (*shape[: len(shape) - dims - 1], channels if isinstance(channels, int) else None, *spatial)
-
-
-def functional_convolution(
-    shape: Shape | None, weight: Value, options: Options, dims: int, *, transpose: bool
-) -> Shape | None:
-    """The size of `F.conv2d(x, weight, …)`, where the weight's size is known."""
-    if not isinstance(weight, Tensor) or weight.shape is None or len(weight.shape) != dims + 2:
-        return None
-    channels = weight.shape[1] if transpose else weight.shape[0]
-    found: dict[str, Value] = {**options, "out_channels": channels, "kernel_size": tuple(weight.shape[2:])}
-    return convolution(shape, found, dims, transpose=transpose)
 
 
 def pooling(shape: Shape | None, options: Options, dims: int) -> Shape | None:

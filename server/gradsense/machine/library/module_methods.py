@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gradsense.machine.graph import Tensor
-from gradsense.machine.library import containers, frameworks, unknown
+from gradsense.machine.library import containers, frameworks, nn, unknown
 from gradsense.machine.values import (
     DictValue,
     Function,
@@ -27,7 +27,8 @@ PLACING = frozenset(
     "to cuda cpu float half double bfloat16 share_memory type compile to_empty requires_grad_ npu xpu".split()
 )
 QUIET = frozenset(
-    "flatten_parameters extra_repr log log_dict print save_hyperparameters reset_parameters register_state_dict_pre_hook".split()
+    """flatten_parameters extra_repr log log_dict print save_hyperparameters reset_parameters
+    register_state_dict_pre_hook""".split()
 )
 
 
@@ -265,8 +266,6 @@ def super_method(
     node: ast.AST | None,
 ) -> Value:
     """`super().<name>(…)` where no class of the program defines it."""
-    from gradsense.machine.library import nn
-
     receiver = proxy.receiver
     if not isinstance(receiver, Instance):
         return Unknown()

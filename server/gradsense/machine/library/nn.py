@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gradsense.machine.books import SavedSpec
-from gradsense.machine.graph import Shape, Tensor
-from gradsense.machine.library import layer_shapes, ops
+from gradsense.machine.graph import Cut, Shape, Tensor
+from gradsense.machine.library import in_place, layer_shapes, ops
 from gradsense.machine.library.arguments import argument
 from gradsense.machine.library.module_table import ACTIVATIONS, DROPOUTS, LOSSES, OPTION_NAMES, PLAIN
 from gradsense.machine.tri import NO, YES
@@ -41,8 +41,6 @@ def make_parameter(machine: Machine, name: str, arguments: list[Value], keywords
         if machine.needs_grad(data) is NO:
             made.storage = data.storage
         else:
-            from gradsense.machine.graph import Cut
-
             made.cuts = (Cut("nn.Parameter", machine.here()),)
     elif isinstance(data, Unknown):
         made.dtype = None
@@ -176,8 +174,6 @@ def forward(
     if kind in ACTIVATIONS:
         return _activation(machine, module, ACTIVATIONS[kind], tensor)
     if kind in DROPOUTS:
-        from gradsense.machine.library.torch_functions import apply_dropout
-
         p = module.options.get("p", 0.5)
         return apply_dropout(machine, tensor, p, module.training, module.options.get("inplace") is True)
     if kind in PLAIN:
@@ -270,19 +266,30 @@ def _norm(machine: Machine, module: Instance, kind: str, tensor: Tensor) -> Valu
     return machine.record(kind, inputs, saved, private=True, shape=tensor.shape, dtype=tensor.dtype)[0]
 
 
+def apply_dropout(machine: Machine, tensor: Tensor, p: Value, training: bool | None, written: bool) -> Value:
+    """Dropout: the same tensor when it does nothing, else a product with a mask of its own."""
+    if training is False or p == 0:
+        return tensor
+    if written:
+        needs = machine.needs_grad(tensor)
+        machine.check_in_place(tensor, needs)
+        machine.mark_write(tensor, "activation", sure=training is True)
+        if needs is not NO and machine.grad_mode is not NO:
+            machine.rebase(tensor, "dropout_", [machine.edge(tensor)], [], True, needs is YES)
+        return tensor
+    return machine.record("dropout", [tensor], private=True, shape=tensor.shape, dtype=tensor.dtype)[0]
+
+
 def _activation(machine: Machine, module: Instance, name: str, tensor: Tensor) -> Value:
     if module.options.get("inplace") is True:
-        from gradsense.machine.library import in_place
-
         return in_place.write(machine, tensor, name)
     return ops.operate(machine, f"nn.functional.{name}", [tensor], shape=tensor.shape)
 
 
 def _loss(machine: Machine, module: Instance, name: str, arguments: list[Value], keywords: dict[str, Value]) -> Value:
-    options = {k: module.options[k] for k in ("reduction", "margin", "weight") if k in module.options}
+    options: dict[str, Value] = {k: module.options[k] for k in ("reduction", "margin", "weight") if k in module.options}
     values = [v if (t := machine.as_tensor(v)) is None else t for v in arguments]
-    if name in ("margin_ranking_loss", "triplet_margin_loss", "cosine_embedding_loss") and "margin" not in options:
-        options.pop("margin", None)
+
     if name not in ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits"):
         options.pop("weight", None)
     return ops.operate(machine, f"nn.functional.{name}", values, {**options, **keywords})

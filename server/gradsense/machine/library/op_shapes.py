@@ -11,22 +11,25 @@ from gradsense.machine.values import ListValue, Unknown, Value
 Bound = Mapping[str, Value]
 
 ELEMENTWISE = frozenset(
-    """exp log log2 log10 log1p expm1 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh sigmoid abs neg square reciprocal
-    erf erfc erfinv sign round floor ceil trunc frac clamp clip logit softmax log_softmax softmin relu gelu silu mish elu
-    selu celu leaky_relu hardtanh hardswish hardsigmoid softplus softsign logsigmoid tanhshrink hardshrink softshrink
-    threshold relu6 rrelu dropout alpha_dropout feature_alpha_dropout masked_fill cumsum cumprod flip roll tril triu clone
-    contiguous detach layer_norm batch_norm instance_norm group_norm rms_norm normalize nan_to_num digamma lgamma sinc
-    exp2 fill index_fill index_add index_copy scatter scatter_add masked_scatter bernoulli dropout1d dropout2d dropout3d
-    local_response_norm gumbel_softmax sort argsort logcumsumexp cummax cummin heaviside renorm index_put view_as_real
-    requires_grad_ conj resolve_conj positive float double half bfloat16""".split()
+    """exp log log2 log10 log1p expm1 sqrt rsqrt sin cos tan asin acos atan sinh cosh tanh sigmoid abs neg
+    square reciprocal erf erfc erfinv sign round floor ceil trunc frac clamp clip logit softmax
+    log_softmax softmin relu gelu silu mish elu selu celu leaky_relu hardtanh hardswish hardsigmoid
+    softplus softsign logsigmoid tanhshrink hardshrink softshrink threshold relu6 rrelu dropout
+    alpha_dropout feature_alpha_dropout masked_fill cumsum cumprod flip roll tril triu clone contiguous
+    detach layer_norm batch_norm instance_norm group_norm rms_norm normalize nan_to_num digamma lgamma
+    sinc exp2 fill index_fill index_add index_copy scatter scatter_add masked_scatter bernoulli dropout1d
+    dropout2d dropout3d local_response_norm gumbel_softmax sort argsort logcumsumexp cummax cummin
+    heaviside renorm index_put view_as_real requires_grad_ conj resolve_conj positive float double half
+    bfloat16""".split()
 )
 BINARY = frozenset(
-    """add sub mul div true_divide pow remainder fmod maximum minimum atan2 hypot logaddexp logaddexp2 floor_divide eq ne lt le
-    gt ge bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor xlogy lerp addcmul addcdiv copysign float_power
-    nextafter rsub""".split()
+    """add sub mul div true_divide pow remainder fmod maximum minimum atan2 hypot logaddexp logaddexp2
+    floor_divide eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor
+    xlogy lerp addcmul addcdiv copysign float_power nextafter rsub""".split()
 )
 REDUCTIONS = frozenset(
-    "sum mean prod norm std var amax amin max min median logsumexp nansum nanmean all any argmax argmin count_nonzero mode".split()
+    """sum mean prod norm std var amax amin max min median logsumexp nansum nanmean all any argmax argmin
+    count_nonzero mode""".split()
 )
 PER_SAMPLE_LOSSES = frozenset(("cross_entropy", "nll_loss"))
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from gradsense.machine.books import SavedSpec
 from gradsense.machine.graph import Shape, Tensor
 from gradsense.machine.library import op_shapes
+from gradsense.machine.ops.derivatives import installed
 from gradsense.machine.ops.rows import UNKNOWN, Kind, OpRow, Saves, View
 from gradsense.machine.ops.table import table
 from gradsense.machine.shapes import broadcast
-from gradsense.machine.tri import MAYBE, NO, YES
+from gradsense.machine.tri import MAYBE, NO, YES, Tri
 from gradsense.machine.values import (
     DictValue,
     External,
@@ -45,7 +46,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "aminmax": ("min", "max"),
 }
 NON_CONTIGUOUS = frozenset(
-    "t transpose permute expand expand_as swapaxes swapdims movedim moveaxis adjoint broadcast_to unfold as_strided".split()
+    """t transpose permute expand expand_as swapaxes swapdims movedim moveaxis adjoint broadcast_to unfold
+    as_strided""".split()
 )
 EXPANDING = frozenset(("expand", "expand_as", "broadcast_to"))
 # Ops whose result may be a view, and is one for a contiguous tensor.
@@ -192,9 +194,7 @@ def named_tensors(machine: Machine, row: OpRow, bound: Mapping[str, object]) -> 
             found[name] = [value]
         elif isinstance(value, list | tuple):
             group = [t for v in value if (t := machine.as_tensor(v)) is not None]
-            if group and any(isinstance(v, Tensor) for v in value):
-                found[name] = group
-            elif group and name in ("tensors", "operands"):
+            if (group and any(isinstance(v, Tensor) for v in value)) or (group and name in ("tensors", "operands")):
                 found[name] = group
         elif isinstance(value, Unknown) and not value.number:
             param = row.param(name)
@@ -238,7 +238,7 @@ def collect(
 
 
 def _resolve(
-    what: str, name: str, group: list[Tensor], needs: list[object], tensors: Mapping[str, list[Tensor]]
+    what: str, name: str, group: list[Tensor], needs: list[Tri], tensors: Mapping[str, list[Tensor]]
 ) -> list[Tensor | int]:
     """The tensors or the output that a saved name means."""
     if what.startswith("out") and what[3:].isdigit():
@@ -317,12 +317,9 @@ def untabled(machine: Machine, name: str, values: Sequence[Value]) -> Value:
 
 
 def row_from_formulas(name: str) -> OpRow | None:
-    """The row that the user's own torch gives for an op that was not measured."""
-    try:
-        from gradsense.machine.ops.derivatives import lookup_derivative
-    except ImportError:
-        return None
-    return lookup_derivative(name)
+    """The row that an installed torch gives for an op that was not measured."""
+    derivatives = installed()
+    return None if derivatives is None else derivatives.lookup(name)
 
 
 def arithmetic(machine: Machine, name: str, left: Value, right: Value) -> Value:
@@ -343,9 +340,13 @@ def arithmetic(machine: Machine, name: str, left: Value, right: Value) -> Value:
         return Unknown()
     if not isinstance(left, Tensor):
         swapped = {"sub": "rsub", "div": "reciprocal", "pow": "pow"}
-        if isinstance(left, Unknown) and not left.number and (stand_in := machine.as_tensor(left)) is not None:
-            if machine.needs_grad(stand_in) is not NO or not left.data:
-                left = stand_in
+        if (
+            isinstance(left, Unknown)
+            and not left.number
+            and (stand_in := machine.as_tensor(left)) is not None
+            and (machine.needs_grad(stand_in) is not NO or not left.data)
+        ):
+            left = stand_in
         if not isinstance(left, Tensor):
             assert isinstance(right, Tensor)
             if name in ("add", "mul", "sub"):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gradsense.machine.graph import Tensor
-from gradsense.machine.library import tensor_methods, unknown
+from gradsense.machine.library import builtin, tensor_methods, unknown
 from gradsense.machine.library.arguments import argument
 from gradsense.machine.state import ProgramRaises
 from gradsense.machine.values import (
@@ -86,8 +86,6 @@ def call(
     if last in PROGRESS:
         return argument(arguments, keywords, 0, "iterable", Unknown())
     if last == "trange":
-        from gradsense.machine.library import builtin
-
         return builtin.call(machine, "range", arguments, {}, node)
     if name.startswith("math."):
         function = getattr(math, last, None)
@@ -130,7 +128,8 @@ def _as_arrays(machine: Machine, last: str, values: list[Value], out: Value) -> 
 
 
 ARRAY_MAKERS = frozenset(
-    "array asarray mean sum std var plot scatter bar hist imshow stack concatenate median max min fill_between semilogy".split()
+    """array asarray mean sum std var plot scatter bar hist imshow stack concatenate median max min
+    fill_between semilogy""".split()
 )
 
 
@@ -312,7 +311,7 @@ def _replace(machine: Machine, arguments: list[Value], keywords: dict[str, Value
 
 def _asdict(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
     value = arguments[0] if arguments else None
-    return DictValue(dict(value.attributes)) if isinstance(value, Instance) else Unknown()
+    return DictValue.named(value.attributes) if isinstance(value, Instance) else Unknown()
 
 
 def _repeat(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gradsense.machine.events import DeepcopyOfGraph, NumpyOfGraph, SyncEachStep, ViewWritten
-from gradsense.machine.graph import Tensor
+from gradsense.machine.graph import Cut, Tensor
 from gradsense.machine.library import autograd_api, factories, in_place, ops
 from gradsense.machine.library.arguments import argument
 from gradsense.machine.ops.table import table
@@ -110,12 +110,9 @@ def cast(machine: Machine, tensor: Tensor, dtype: str | None) -> Tensor:
         made.cuts = tensor.cuts
         made.origin = tensor.origin
         return made
-    if tensor.dtype is None:
+    if tensor.dtype is None and machine.needs_grad(tensor) is NO:
         # It may be the same tensor or a copy: an alias in what we predict, never in what we are sure of.
-        if machine.needs_grad(tensor) is NO:
-            return tensor
-        made = machine.record("to", [tensor], shape=tensor.shape, dtype=dtype)[0]
-        return made
+        return tensor
     return machine.record("to", [tensor], shape=tensor.shape, dtype=dtype)[0]
 
 
@@ -169,8 +166,6 @@ def _detach_in_place(machine: Machine, tensor: Tensor, arguments: list[Value], k
     if tensor.base is not None and tensor.view_kind != "no_grad" and machine.needs_grad(tensor) is not NO:
         sure = machine.needs_grad(tensor) is YES
         machine.report(ViewWritten(place=machine.here(), sure=sure, tensor=tensor, why="detach"))
-    from gradsense.machine.graph import Cut
-
     if machine.needs_grad(tensor) is not NO:
         tensor.cuts = (*tensor.cuts, Cut("detach_", machine.here()))[-6:]
     tensor.detached_by = machine.mark_detached()

@@ -6,12 +6,16 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gradsense.machine.graph import Tensor
+from gradsense.machine.events import ReduceWithGraph
+from gradsense.machine.graph import Saved, Tensor
+from gradsense.machine.graph_search import reachable
 from gradsense.machine.library import (
     autograd_api,
     distributions,
     factories,
     grad_mode,
+    in_place,
+    module_methods,
     nn,
     ops,
     optim,
@@ -25,6 +29,7 @@ from gradsense.machine.values import (
     BoundMethod,
     ClassValue,
     ContextValue,
+    DictValue,
     Function,
     Instance,
     ListValue,
@@ -40,14 +45,16 @@ if TYPE_CHECKING:
 Call = Callable[["Machine", list[Value], dict[str, Value], ast.AST | None], Value]
 
 NUMBERS = frozenset(
-    """manual_seed seed set_num_threads set_printoptions device save Generator set_default_dtype set_default_tensor_type
-    get_rng_state set_rng_state set_float32_matmul_precision use_deterministic_algorithms finfo iinfo Size dtype
-    set_default_device initial_seed get_num_threads is_storage numel is_floating_point is_complex is_nonzero get_default_dtype
-    can_cast promote_types result_type are_deterministic_algorithms_enabled equal allclose""".split()
+    """manual_seed seed set_num_threads set_printoptions device save Generator set_default_dtype
+    set_default_tensor_type get_rng_state set_rng_state set_float32_matmul_precision
+    use_deterministic_algorithms finfo iinfo Size dtype set_default_device initial_seed get_num_threads
+    is_storage numel is_floating_point is_complex is_nonzero get_default_dtype can_cast promote_types
+    result_type are_deterministic_algorithms_enabled equal allclose""".split()
 )
 QUIET_PACKAGES = frozenset(
-    """cuda backends multiprocessing jit onnx hub profiler version random amp compiler _dynamo mps ops quantization ao fx
-    library xpu testing _C overrides futures package sparse export monitor serialization accelerator cpu""".split()
+    """cuda backends multiprocessing jit onnx hub profiler version random amp compiler _dynamo mps ops
+    quantization ao fx library xpu testing _C overrides futures package sparse export monitor
+    serialization accelerator cpu""".split()
 )
 ACTIVATIONS = frozenset(
     "relu elu leaky_relu selu celu silu mish hardtanh relu6 hardswish hardsigmoid rrelu threshold".split()
@@ -92,9 +99,7 @@ def function(
         rest = arguments[1:] if arguments else []
         others = {k: v for k, v in keywords.items() if k != "input"}
         if last[:-1] in ACTIVATIONS:
-            from gradsense.machine.library import in_place as writes
-
-            return writes.write(machine, target, last[:-1], rest, others, kind="activation")
+            return in_place.write(machine, target, last[:-1], rest, others, kind="activation")
         return tensor_methods.call(machine, target, last, rest, others, node)
     if last in DROPOUTS:
         return dropout(machine, arguments, keywords)
@@ -129,41 +134,24 @@ def dropout(machine: Machine, arguments: list[Value], keywords: dict[str, Value]
     value = argument(arguments, keywords, 0, "input")
     p = argument(arguments, keywords, 1, "p", 0.5)
     training = argument(arguments, keywords, 2, "training", True)
-    in_place = argument(arguments, keywords, 3, "inplace", False) is True
+    written = argument(arguments, keywords, 3, "inplace", False) is True
     tensor = machine.as_tensor(value)
     if tensor is None:
         return value
-    return apply_dropout(machine, tensor, p, machine.truth(training), in_place)
-
-
-def apply_dropout(machine: Machine, tensor: Tensor, p: Value, training: bool | None, in_place: bool) -> Value:
-    """Dropout: the same tensor when it does nothing, else a product with a mask of its own."""
-    if training is False or p == 0:
-        return tensor
-    if in_place:
-        needs = machine.needs_grad(tensor)
-        machine.check_in_place(tensor, needs)
-        machine.mark_write(tensor, "activation", sure=training is True)
-        if needs is not NO and machine.grad_mode is not NO:
-            machine.rebase(tensor, "dropout_", [machine.edge(tensor)], [], True, needs is YES)
-        return tensor
-    made = machine.record("dropout", [tensor], private=True, shape=tensor.shape, dtype=tensor.dtype, sure=True)
-    return made[0]
+    return nn.apply_dropout(machine, tensor, p, machine.truth(training), written)
 
 
 def activation(machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     """`F.relu(x, inplace=…)` and its kin."""
-    in_place = keywords.get("inplace")
+    written = keywords.get("inplace")
     if name == "relu" and len(arguments) > 1:
-        in_place = arguments[1]
+        written = arguments[1]
     value = argument(arguments, keywords, 0, "input")
     tensor = machine.as_tensor(value)
     if tensor is None:
         return Unknown()
-    if in_place is True:
-        from gradsense.machine.library import in_place as writes
-
-        return writes.write(machine, tensor, "hardtanh" if name == "relu6" else name, kind="activation")
+    if written is True:
+        return in_place.write(machine, tensor, "hardtanh" if name == "relu6" else name, kind="activation")
     rest = {k: v for k, v in keywords.items() if k not in ("input", "inplace")}
     return ops.operate(machine, f"nn.functional.{name}", [tensor, *arguments[1:]], rest, shape=tensor.shape)
 
@@ -204,7 +192,7 @@ def _nn_utils(
     if last in ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "get_total_norm"):
         return machine.tensor(())
     if last == "parameters_to_vector":
-        tensors = [t for t in optim.parameters_of(machine, first)[0]]
+        tensors = optim.parameters_of(machine, first)[0]
         return machine.record("cat", tensors)[0] if tensors else Unknown()
     if last == "vector_to_parameters":
         return None
@@ -255,9 +243,6 @@ def checkpoint(
     machine: Machine, function: Value, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
 ) -> Value:
     """A checkpointed call: what is saved inside is made again by the walk; its inputs are saved instead."""
-    from gradsense.machine.graph import Saved
-    from gradsense.machine.walking import reachable
-
     before = machine.order
     inputs = tensors_in(tuple(arguments))
     versions = [Saved(t, t.storage.version, True) for t in inputs]
@@ -277,7 +262,7 @@ def checkpoint(
 def reentrant_checkpoint(
     machine: Machine, function: Value, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
 ) -> Value:
-    """The old kind of checkpoint: its result needs grad only if one of its inputs does, whatever parameters are inside."""
+    """The old kind of checkpoint: its result needs grad only if an input does, whatever parameters are inside."""
     inputs = tensors_in(tuple(arguments))
     if inputs and all(machine.needs_grad(t) is NO for t in inputs):
         mode, machine.grad_mode = machine.grad_mode, NO
@@ -291,8 +276,6 @@ def reentrant_checkpoint(
 def _distributed(
     machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
 ) -> Value:
-    from gradsense.machine.events import ReduceWithGraph
-
     last = name.rpartition(".")[2]
     tensor = argument(arguments, keywords, 0, "tensor")
     if last in ("all_reduce", "broadcast", "reduce", "all_reduce_multigpu") and isinstance(tensor, Tensor):
@@ -351,9 +334,6 @@ def _functional_call(
     machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
 ) -> Value:
     """`functional_call(module, weights, args)`: the module's own call with these tensors in place of its own."""
-    from gradsense.machine.library import module_methods
-    from gradsense.machine.values import DictValue
-
     module, weights = arguments[0], arguments[1] if len(arguments) > 1 else None
     inputs = argument(arguments, keywords, 2, "args", ())
     rest = keywords.get("kwargs")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradsense.machine.events import NoGraph
 from gradsense.machine.graph import Tensor
+from gradsense.machine.library import autograd_api, optim
 from gradsense.machine.library.arguments import flag
 from gradsense.machine.tri import NO, YES
 from gradsense.machine.values import (
@@ -27,16 +28,17 @@ if TYPE_CHECKING:
 
 # They read a value and keep nothing of it.
 READERS = frozenset(
-    """print add_scalar add_scalars log info debug warning append_row add_image add_histogram write format float int str len
-    round set_description set_postfix show imshow savefig title error critical exception""".split()
+    """print add_scalar add_scalars log info debug warning append_row add_image add_histogram write format
+    float int str len round set_description set_postfix show imshow savefig title error critical exception""".split()
 )
 NUMBERS = frozenset("item tolist numpy size dim numel format keys __len__ qsize".split())
 PARAMETER_NAMES = frozenset(("parameters", "trainable_parameters", "named_parameters"))
 # Methods whose result has a graph if the receiver has one.
 PASSING = frozenset(
-    """sum mean exp log relu sigmoid tanh softmax view reshape squeeze unsqueeze transpose permute flatten chunk split matmul
-    contiguous cuda to cpu float t abs pow sqrt norm clamp max min std var log_softmax gather expand repeat masked_fill
-    clone add mul sub div mm bmm unbind select narrow index_select detach half double""".split()
+    """sum mean exp log relu sigmoid tanh softmax view reshape squeeze unsqueeze transpose permute flatten
+    chunk split matmul contiguous cuda to cpu float t abs pow sqrt norm clamp max min std var log_softmax
+    gather expand repeat masked_fill clone add mul sub div mm bmm unbind select narrow index_select detach
+    half double""".split()
 )
 FORWARDING = frozenset(("forward", "loss", "module", "compute_loss", "__call__", "training_step", "model"))
 
@@ -141,8 +143,6 @@ def _by_name(
     node: ast.AST | None,
 ) -> tuple[Value] | None:
     """Spellings of torch's own methods on values that we do not know."""
-    from gradsense.machine.library import autograd_api
-
     if isinstance(owner, Unknown):
         if name in PARAMETER_NAMES:
             if owner.phantom is None:
@@ -172,8 +172,6 @@ def _by_name(
     if name == "prepare" and arguments:
         return (tuple(arguments) if len(arguments) > 1 else arguments[0],)
     if name == "step" and arguments and isinstance(arguments[0], Optimizer):
-        from gradsense.machine.library import optim
-
         optim.step(machine, arguments[0], None, node)
         return (None,)
     if name == "step" and arguments and isinstance(arguments[0], Function):

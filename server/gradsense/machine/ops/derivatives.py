@@ -9,7 +9,8 @@ front of an op (``nn.functional.embedding``) may call otherwise.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 
 from gradsense.machine.ops.formulas import Formulas, read_formulas
@@ -85,6 +86,18 @@ class Derivatives:
             return None
         own = self.formulas(f"{schema.name}_", schema.overload) or formulas
         return _anything(schema) if own is None else _written(_saves(own))
+
+
+@lru_cache(maxsize=1)
+def installed() -> Derivatives | None:
+    """The formulas of the torch beside this package, which is found and not imported; None where there is none."""
+    try:
+        found = find_spec("torchgen")
+    except (ImportError, ValueError):
+        return None
+    if found is None or found.origin is None:
+        return None
+    return Derivatives(Path(found.origin).parents[1])
 
 
 def _native_name(name: str) -> str:

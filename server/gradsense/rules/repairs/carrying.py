@@ -1,4 +1,4 @@
-"""Cuts a value that is carried from one pass of a loop into the next: where it is put, after the walk, or where it is read."""
+"""Cuts a value that one pass of a loop hands to the next: where it is put, after the walk, or where it is read."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ def _of_variable(carried: Carried, store: Store) -> Iterator[Fix]:
     shared = [loop for loop in code.loops(walk) if loop in inside] if walk is not None else []
     if walk is not None and not shared:
         return
-    target = ast.parse(store.name, mode="eval").body if store.name else None
+    target = _parsed(store.name)
     read = target is None or _read_later(code, statement, target, shared[0] if shared else None)
     behind = walk is not None and walk.lineno < statement.lineno
     if not read or behind:
         yield from _at_store(carried, store, code)
-    if walk is not None and store.name:
+    if walk is not None and target is not None:
         yield from _behind_walk(code, walk, store.name, store.what)
     if walk is None and store.kind == "attribute":
         yield from _behind_walk_by_owner(carried, store)
@@ -99,7 +99,7 @@ def _at_store(carried: Carried, store: Store, code: Code) -> Iterator[Fix]:
         for part in carriers(code, value, carried.held):
             yield from safe(f"Detach {quoted(code.text(part))} where it is kept", Spot(code, part).detached())
         return
-    if store.name:
+    if _parsed(store.name) is not None:
         edits = insert_after(code.source, code.tree, statement, _detaching(code, store.name, store.what))
         yield from safe(f"Detach `{store.name}` once it is set", edits)
 
@@ -166,10 +166,11 @@ def _of_container(carried: Carried, store: Store) -> Iterator[Fix]:
     kept = container.stores[-1]
     code = code_of(store.place)
     statement = code.statement(store.place.node)
-    summed = carried.held is not None and carried.held.number_of_elements == 1 and isinstance(container, ListValue)
-    if summed:
-        yield from _emptied(carried, container)
-    target = ast.parse(kept.name, mode="eval").body if kept.name else None
+    losses = container if carried.held is not None and carried.held.number_of_elements == 1 else None
+    summed = isinstance(losses, ListValue)
+    if isinstance(losses, ListValue):
+        yield from _emptied(carried, losses)
+    target = _parsed(kept.name)
     if statement is not None and (target is None or not _read_later(code, statement, target, None)):
         yield from _at_store(carried, store, code)
     for known in reversed(container.stores):
@@ -242,6 +243,14 @@ def _at_entry(carried: Carried) -> Iterator[Fix]:
 
 
 # ---------------------------------------------------------------------- places in a pass
+
+
+def _parsed(name: str) -> ast.expr | None:
+    """A store's name as an expression; None where it is none, as `.field` of a named tuple."""
+    try:
+        return ast.parse(name, mode="eval").body
+    except SyntaxError:
+        return None
 
 
 def _is_passing(store: Store) -> bool:

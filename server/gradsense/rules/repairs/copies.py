@@ -19,8 +19,7 @@ from gradsense.rules.wording import quoted
 
 
 def copy_alias(write: Write) -> Iterator[Fix]:
-    """Gives the tensor that is written memory of its own where it is cut off: `x.detach()` becomes `x.detach().clone()`.
-
+    """Gives the written tensor memory of its own where it is cut off: `x.detach()` becomes `x.detach().clone()`.
     None is offered where the write has no use but to reach the other tensor, as `x.data.zero_()` by itself.
     """
     alias = write.tensor.base or write.tensor if write.tensor is not None else None
@@ -31,7 +30,9 @@ def copy_alias(write: Write) -> Iterator[Fix]:
     statement = code.statement(alias.made.node)
     if expression is None or statement is None or (isinstance(statement, ast.Expr) and statement is _statement(write)):
         return
-    if isinstance(statement, ast.Assign) and any(target is not None and _within(target, expression) for target in statement.targets):
+    if isinstance(statement, ast.Assign) and any(
+        target is not None and _within(target, expression) for target in statement.targets
+    ):
         return
     edits = detach_clone(code.source, code.tree, expression)
     yield from safe(f"Work on a copy: {quoted(code.text(expression))} with `.clone()`", edits)

@@ -266,9 +266,9 @@ def _needs_graph(function: FunctionNode, name: str) -> bool:
     for node in ast.walk(function):
         if isinstance(node, ast.Call) and callee_name(node) in _WALKS:
             return True
-        if isinstance(node, ast.Return) and node.value is not None:
-            if any(isinstance(child, ast.Name) and child.id == name for child in ast.walk(node.value)):
-                return True
+        returned = node.value if isinstance(node, ast.Return) else None
+        if returned is not None and any(isinstance(n, ast.Name) and n.id == name for n in ast.walk(returned)):
+            return True
     return False
 
 

@@ -12,8 +12,8 @@ from gradsense.fixes.methods import call_method, replace_expression, require_gra
 from gradsense.fixes.torch_names import spelling
 from gradsense.fixes.tree import may_not_repeat, mentions, same_expression
 from gradsense.machine.graph import Store, Tensor
+from gradsense.machine.graph_search import reachable
 from gradsense.machine.place import Place
-from gradsense.machine.walking import reachable
 from gradsense.rules.editing import Code, code_of, safe
 from gradsense.rules.wording import tensor_name
 from gradsense.syntax.edits import TextEdit

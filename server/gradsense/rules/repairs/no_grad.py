@@ -66,7 +66,9 @@ def computes_with_graph(place: Place) -> bool:
     """
     code = code_of(place)
     found = code.twin(place.node)
-    if isinstance(found, ast.Call) and (callee_name(found) in INPLACE_POSITION or stem(callee_name(found)) in FUNCTIONS):
+    if isinstance(found, ast.Call) and (
+        callee_name(found) in INPLACE_POSITION or stem(callee_name(found)) in FUNCTIONS
+    ):
         return True
     target = found.target if isinstance(found, ast.AugAssign) else None
     function = code.function(found) if found is not None else None

@@ -13,8 +13,8 @@ from gradsense.rules.editing import Code
 # What numbers have as well.
 _OF_NUMBERS = frozenset({"real", "imag", "is_integer", "as_integer_ratio", "conjugate"})
 _OF_CONTAINERS = frozenset({
-    "append", "appendleft", "extend", "insert", "add", "clear", "pop", "popleft", "items", "values", "keys", "get", "update",
-    "setdefault", "index", "count", "sort", "reverse", "copy", "remove", "discard",
+    "append", "appendleft", "extend", "insert", "add", "clear", "pop", "popleft", "items", "values", "keys", "get",
+    "update", "setdefault", "index", "count", "sort", "reverse", "copy", "remove", "discard",
 })  # fmt: skip
 
 
