@@ -37,10 +37,18 @@ def op_name(node: Node) -> str:
 
 
 def line_of(place: Place, seen_from: Place) -> str:
-    """`line 12`, or `utils.py line 12` for another file."""
+    """`line 12`, `utils.py line 12` for another file, `cell 4 line 2` for another cell of a notebook."""
+    line = f"line {place.line}"
+    cell = place.source.cell_at(place.line)
+    if cell is not None:
+        # People count cells from one.
+        line = f"line {cell[1]}"
+        here = seen_from.source.cell_at(seen_from.line) if seen_from.path == place.path else None
+        if here is None or here[0] != cell[0]:
+            line = f"cell {cell[0] + 1} {line}"
     if place.path == seen_from.path:
-        return f"line {place.line}"
-    return f"{place.path.replace(chr(92), '/').rpartition('/')[2]} line {place.line}"
+        return line
+    return f"{place.path.replace(chr(92), '/').rpartition('/')[2]} {line}"
 
 
 def store_name(store: Store) -> str:
