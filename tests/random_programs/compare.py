@@ -82,8 +82,8 @@ class Comparison:
         verdict: how the prediction compares.
         kind: the kind of torch's error, None where it ran to its end.
         said: what was claimed about exceptions, for people.
-        grows: the graph grew over the passes of a loop that walks. None where it grew only in loops without a walk, such
-            as one that sums up one pass's loss, or where the program raised.
+        grows: the graph grew over the passes of a loop that walks. None where it grew only in loops without a walk
+            (one that sums up a pass's loss, say), or where the program raised.
         said_growth: growth was predicted.
         codes: the codes of those claims.
         message: the text of torch's exception, empty where it ran to its end.

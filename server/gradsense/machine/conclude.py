@@ -18,7 +18,7 @@ from gradsense.machine.events import (
 from gradsense.machine.graph import Node, Store, Tensor, Walk
 from gradsense.machine.graph_search import reachable
 from gradsense.machine.place import Place, PlaceKey
-from gradsense.machine.story import in_frame_of
+from gradsense.machine.story import holder, in_frame_of
 from gradsense.machine.tri import YES
 
 if TYPE_CHECKING:
@@ -234,6 +234,12 @@ def _retained(machine: Machine) -> None:
         return
     by_place: dict[PlaceKey, list[bool]] = {}
     calls: dict[PlaceKey, Place] = {}
+    for walk, node in machine.hidden.values():
+        held = node.output
+        carried = holder(node, list(held.stores) if held is not None else [], walk.epoch)
+        event = RetainedWalk(place=walk.place, call=walk.place, needed=True, hides=carried)
+        event.also = [(carried, "carried from here")]
+        machine.events.append(event)
     for walk, place in machine.retained:
         if walk.create_graph:
             continue

@@ -333,13 +333,13 @@ class RetainedWalk(Event):
 
     Attributes:
         needed: a later walk went through what was retained.
-        hides: the value of an earlier pass that a later walk reached only because of it.
+        hides: where a value was carried into a later pass, whose walk goes on into this graph.
         redundant: `create_graph=True` stands beside it.
     """
 
     call: Place
     needed: bool
-    hides: WalkedTwice | None = None
+    hides: Place | None = None
     redundant: bool = False
 
 

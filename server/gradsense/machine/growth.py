@@ -306,6 +306,8 @@ def conclude(machine: Machine) -> None:
         reach = reaches[id(growth)]
         if any(_walked_later_pass(n) for n in reach):
             continue
+        if attempted is not None and attempted[0] > growth.order and any(n in attempted[1] for n in growth.tops):
+            continue
         freed = any(n.freed is not None and n.freed.order < growth.order and n.raises_when_walked_twice for n in reach)
         taken = any(n.ancestry and n.ancestry & escaped == n.ancestry for n in growth.tops)
         if taken and not freed:

@@ -106,6 +106,7 @@ class Machine(Statements):
         self.constant_gradients = []
         self.losses = []
         self.cut_nodes = []
+        self.hidden = {}
         self.step_epochs = set()
         self.grad_walks = {}
         self.escaped = []

@@ -129,6 +129,11 @@ FOLLOWING = frozenset(
 )
 
 
+def made_in_earlier_pass(epoch: Epoch, now: Epoch) -> bool:
+    """Whether something was made in an earlier pass of a loop that is running now."""
+    return bool(now) and carried_from(epoch, now) and _in_this_loop(epoch, now)
+
+
 def made_outside(epoch: Epoch, now: Epoch) -> bool:
     """Whether something was made before a loop that is running now."""
     return carried_from(epoch, now) and not _in_this_loop(epoch, now)

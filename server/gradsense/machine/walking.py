@@ -34,6 +34,8 @@ class Walking(Books):
         self.reached: set[tuple[str, int]] = set()
         self.optimizers: list[Optimizer] = []
         self.steps: list[tuple[Optimizer, Place, int]] = []
+        # Walks that kept a graph into which a later pass walked: the walk, and a node of that graph.
+        self.hidden: dict[tuple[object, ...], tuple[Walk, Node]] = {}
 
         self.step_epochs: set[Epoch] = set()
         # Walks whose contributions were zeroed: (walk, loop pass differs) -> (unused, used, place of the zeroing).
@@ -90,7 +92,7 @@ class Walking(Books):
                 continue
             if node.walked is not None and node.walked is not walk and node.raises_when_walked_twice:
                 node.walked.needed = True
-
+                self._note_hidden_carry(node, walk)
             self._check_saved(node, walk, node in surely)
         self._check_stale(running, walk)
         for node in running:
@@ -148,6 +150,14 @@ class Walking(Books):
                 later = next((w for w in storage.silent if w.order > node.order), None)
                 if later is not None and surely and saved.sure and later.sure:
                     self.report(SilentlyModified(place=walk.place, node=node, saved=saved, write=later, walk=walk))
+
+    def _note_hidden_carry(self, node: Node, walk: Walk) -> None:
+        """A walk goes on into an earlier pass, which it can only because the walk there kept its graph."""
+        earlier = node.walked
+        if earlier is None or not earlier.retain or not earlier.kind == walk.kind == "backward" or not node.sure:
+            return
+        if story.made_in_earlier_pass(node.epoch, self.epoch):
+            self.hidden.setdefault(earlier.place.key, (earlier, node))
 
     def _check_stale(self, running: list[Node], walk: Walk) -> None:
         """A node made before the loop that saves nothing can be walked again, but holds what the parameters were."""

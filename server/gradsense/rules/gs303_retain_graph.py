@@ -61,6 +61,7 @@ from gradsense.rules.base import Rule
 from gradsense.rules.editing import code_of, safe
 from gradsense.rules.finding import Severity
 from gradsense.rules.repairs.walks import drop_retain_graph
+from gradsense.rules.wording import line_of
 
 
 class RetainGraph(Rule[RetainedWalk]):
@@ -72,9 +73,15 @@ class RetainGraph(Rule[RetainedWalk]):
         return not event.redundant
 
     def severity(self, event: RetainedWalk) -> Severity:
-        return Severity.INFORMATION
+        return Severity.WARNING if event.hides is not None else Severity.INFORMATION
 
     def message(self, event: RetainedWalk) -> str:
+        if event.hides is not None:
+            where = line_of(event.hides, event.culprit)
+            return (
+                f"`retain_graph=True` hides a graph that {where} carries from pass to pass: every walk goes back to the"
+                " first pass and takes longer than the one before"
+            )
         return (
             "no later walk needs what `retain_graph=True` keeps: it costs memory, and would hide a graph that is"
             " carried from one step to the next"

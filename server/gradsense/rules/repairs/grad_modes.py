@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from gradsense.fixes.fix import Edits, combine
+from gradsense.fixes.keywords import callee_name, set_keyword
 from gradsense.fixes.layout import delete_lines, ends_line, indentation, insertion, start_of
 from gradsense.fixes.remove import remove_statement
 from gradsense.fixes.strings import lines_inside_strings
@@ -39,6 +40,10 @@ def record_again(code: Code, place: Place, walk: ast.AST | None) -> Iterator[Rec
         return
     if isinstance(statement, ast.With):
         yield from _out_of_with(code, statement, node, walk)
+        return
+    if isinstance(node, ast.Call) and callee_name(node) == "checkpoint":
+        edits = set_keyword(code.source, code.tree, node, "use_reentrant", "False")
+        yield "checkpoint with `use_reentrant=False`", edits, True
         return
     switched = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and statement.value is node
     if switched and isinstance(node, ast.Call) and _is_false(node):

@@ -129,7 +129,7 @@ def _store_of(event: GraphGrows, tensor: Tensor) -> Store | None:
             return store
     if _holds(own.what, tensor):
         return own
-    inner = [store for store in tensor.stores if store.kind != "name"]
+    inner = [store for store in tensor.stores if store.kind != "name" and store.order <= own.order]
     return inner[-1] if inner else own
 
 

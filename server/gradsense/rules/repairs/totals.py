@@ -39,6 +39,11 @@ def fixes_of_total(event: GraphGrows) -> Iterator[Fix]:
     if not isinstance(statement, Assigning):
         return
     target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+    own = code.expression(event.store.place.node)
+    if isinstance(target, ast.Tuple | ast.List) and own is not None:
+        edits = detach_after(code.source, code.tree, statement, own)
+        yield from safe(f"Detach {quoted(code.text(own))} in each pass", edits)
+        return
     if _is_walked(event):
         yield from _cut_old(code, statement, target)
         return
