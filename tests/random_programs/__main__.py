@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from .batch import Tally, run_batch
+from .batch import Tally, judge, run_batch
 from .compare import Verdict
 from .generate import generate
 from .shrink import REGRESSIONS, save, shrink
@@ -30,10 +30,20 @@ def main() -> int:
         "--into", type=Path, default=REGRESSIONS, help="where shrunk programs go (default: regressions)"
     )
     parser.add_argument("--show", type=int, metavar="SEED", help="print the program of a seed and stop")
+    parser.add_argument("--judge", type=Path, metavar="FILE", help="judge one program in a file and stop")
     options = parser.parse_args()
     console = Console()
     if options.show is not None:
         console.print(generate(options.show).text, markup=False, highlight=False)
+        return 0
+    if options.judge is not None:
+        outcome, comparison = judge(options.judge.read_text(encoding="utf-8"))
+        truth = (
+            f"{outcome.error_type} at line {outcome.line}: {outcome.message}"
+            if outcome.kind == "raises"
+            else outcome.kind
+        )
+        console.print(f"{comparison.verdict.value}\ntorch: {truth}\nsaid: {comparison.said}", markup=False)
         return 0
     tally, started = Tally(), time.perf_counter()
     seeds = range(options.seed, options.seed + options.count)

@@ -80,6 +80,32 @@ def move_after(source: Source, tree: ast.Module, statement: ast.stmt, anchor: as
     return combine(remove_statements(source, tree, [statement]), insert_after(source, tree, anchor, code))
 
 
+def move_group_after(
+    source: Source, tree: ast.Module, statements: Sequence[ast.stmt], anchor: ast.stmt
+) -> Edits | None:
+    """Moves several statements of one block down, to right after a later one, in their order.
+
+    Returns:
+        None where a statement that they cross binds what they read, or they bind what that one reads or binds.
+    """
+    crossed = _crossed(tree, statements[0], anchor) if statements else None
+    if not crossed:
+        return None
+    moved = {id(statement) for statement in statements}
+    if not moved <= {id(statement) for statement in crossed}:
+        return None
+    for index, statement in enumerate(crossed):
+        if id(statement) in moved:
+            later = [other for other in (*crossed[index + 1 :], anchor) if id(other) not in moved]
+            if _entangled(statement, later):
+                return None
+    codes = [_text(source, statement, anchor) for statement in statements]
+    if any(code is None for code in codes):
+        return None
+    code = "\n".join(code for code in codes if code is not None)
+    return combine(remove_statements(source, tree, statements), insert_after(source, tree, anchor, code))
+
+
 def _crossed(tree: ast.Module, earlier: ast.stmt, later: ast.stmt) -> list[ast.stmt] | None:
     """The statements from `earlier` up to, not including, `later` of the same block; None where they are in two."""
     block, other = block_of(tree, earlier), block_of(tree, later)

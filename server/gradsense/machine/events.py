@@ -61,6 +61,7 @@ class WalkedTwice(Event):
         held: the tensor that carried the old graph.
         stores: where that tensor was put.
         use: for `player`, the call in the first walk's graph that should have had a detached argument.
+        stepped: whether an optimizer has moved parameters under the shared part since the first walk.
     """
 
     raises = True
@@ -75,7 +76,7 @@ class WalkedTwice(Event):
     stores: list[Store]
     spot: Place
     use: Place | None = None
-    loop: ast.AST | None = None
+    stepped: bool = False
 
     @property
     def culprit(self) -> Place:
@@ -90,6 +91,10 @@ class SavedModified(Event):
         manner: `inplace`, `module`, `detach` (reached through a detached or other alias), `step`, `carried`
             (an optimizer's step between passes that a carried value links), `update` (a parameter written by hand),
             `outside_loop`.
+        held: the tensor through which this walk came upon an older graph: one of an earlier pass, or one that an
+            earlier walk went through already.
+        stores: where that tensor was put.
+        entry: the newer graph's node on top of it.
     """
 
     raises = True
@@ -102,7 +107,7 @@ class SavedModified(Event):
     spot: Place
     held: Tensor | None = None
     stores: list[Store] = field(default_factory=list)
-    loop: ast.AST | None = None
+    entry: Node | None = None
 
     @property
     def culprit(self) -> Place:

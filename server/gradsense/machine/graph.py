@@ -116,6 +116,7 @@ class Walk:
 
     Args:
         kind: `backward`, `grad`, or `assumed` (a caller that we do not see).
+        partial: walks for some inputs only, or with a gradient that the caller gave: another walk may add more.
     """
 
     place: Place
@@ -128,6 +129,7 @@ class Walk:
     nodes: int = 0
     known: bool = True
     needed: bool = False
+    partial: bool = False
     targets: set[Tensor] = field(default_factory=set)
     cuts: tuple[Cut, ...] = ()
     lost_leaves: set[Tensor] = field(default_factory=set)

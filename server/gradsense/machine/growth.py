@@ -295,6 +295,7 @@ def conclude(machine: Machine) -> None:
         )
         if growth.store is not None and later:
             built.add(growth.store.place.key)
+    attempted = _attempted(machine)
     detached = 0
     for node in machine.cut_nodes:
         detached |= node.ancestry
@@ -373,6 +374,15 @@ def _walked_later_pass(node: Node) -> bool:
         and bool(walk.epoch)
         and len(node.epoch) == len(walk.epoch)
     )
+
+
+def _attempted(machine: Machine) -> tuple[int, dict[Node, None]] | None:
+    """The walk that the path ended in, if it did: when it began, and what it would have gone through."""
+    if not machine.ended_early or not machine.walks or machine.walks[-1].root is None:
+        return None
+    walk = machine.walks[-1]
+    assert walk.root is not None
+    return walk.order, reachable([machine.edge(walk.root)])
 
 
 def _outside_forward(reach: dict[Node, None], store: Store) -> Place | None:

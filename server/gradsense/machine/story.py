@@ -67,6 +67,7 @@ def walked_twice(books: Walking, node: Node, walk: Walk, roots: list[Tensor], su
         stores=stores,
         spot=spot,
         use=use,
+        stepped=_stepped_under(books, first, meeting),
     )
     event.also = _lines(stores, [meeting.place] + ([entry.place] if entry else []))
     return event
@@ -106,6 +107,10 @@ def saved_modified(books: Walking, node: Node, saved: Saved, write: Write, walk:
         manner = "detach"
     elif _is_parameter(saved.tensor):
         manner = "update"
+    crossing = _link(books, node, walk, manner)
+    if held is None and crossing is not None:
+        held = _held(books, *crossing)
+        stores = list(held.stores) if held is not None else []
     event = SavedModified(
         place=walk.place,
         sure=sure,
@@ -117,6 +122,7 @@ def saved_modified(books: Walking, node: Node, saved: Saved, write: Write, walk:
         spot=spot,
         held=held,
         stores=stores,
+        entry=crossing[1] if crossing is not None else None,
     )
     kept = list(saved.tensor.stores) + (list(node.output.stores) if node.output is not None else [])
     event.also = _lines(kept, [*also, saved.tensor.made])
@@ -146,6 +152,31 @@ def _held(books: Walking, meeting: Node, entry: Node | None) -> Tensor | None:
             if tensor.node is meeting:
                 return tensor
     return meeting.output
+
+
+def _link(books: Walking, target: Node, walk: Walk, manner: str) -> tuple[Node, Node] | None:
+    """The edge from what is new to this walk to an older graph, on a path to the target.
+
+    What is older was made in an earlier pass where the value is carried, else it was walked before.
+    """
+    if walk.root is None or manner not in ("step", "carried", "update"):
+        return None
+    edges = [books.edge(walk.root)]
+    if manner == "carried":
+        return _crossing(edges, target, books.epoch)
+    for child in sorted(reachable(edges), key=lambda n: -n.order):
+        if child.walked is not None or target.ancestry & child.ancestry != target.ancestry:
+            continue
+        for parent in child.parents:
+            if parent.walked is not None and target.ancestry & parent.ancestry == target.ancestry:
+                return parent, child
+    return None
+
+
+def _stepped_under(books: Walking, first: Walk, meeting: Node) -> bool:
+    """Whether an optimizer has moved a parameter under the shared part since the first walk."""
+    below = {n.accumulates for n in reachable([meeting]) if n.accumulates is not None}
+    return any(order > first.order and below & set(optimizer.parameters) for optimizer, _, order in books.steps)
 
 
 def _is_whole_network(books: Walking, first: Walk, meeting: Node) -> bool:

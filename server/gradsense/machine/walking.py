@@ -75,6 +75,7 @@ class Walking(Books):
         walk = Walk(self.here(), self.tick(), kind, retain, create_graph, self.epoch, walked_roots[0])
         walk.targets = set(inputs or ())
         walk.cuts = merge_cuts(r.cuts for r in walked_roots)
+        walk.partial = inputs is not None or given_gradient
         self.walks.append(walk)
         edges = [self.edge(t) for t in walked_roots]
         reached = reachable(edges)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from gradsense.fixes.fix import Fix
 from gradsense.machine.events import WalkedTwice
 from gradsense.machine.place import Place
 from gradsense.rules.base import SECOND_TIME, Rule
+from gradsense.rules.repairs.rewalking import keep_graph, take_out, walk_once, zeroed_before
 from gradsense.rules.wording import line_of, op_name
 
 
@@ -31,3 +33,18 @@ class BackwardTwice(Rule[WalkedTwice]):
 
     def expected(self, event: WalkedTwice) -> str | None:
         return SECOND_TIME
+
+    def fixes(self, event: WalkedTwice) -> Iterator[Fix]:
+        first, second = event.first, event.walk
+        if event.entry is None and self._is_repeated(event):
+            yield from take_out(first if zeroed_before(second) and not event.stepped else second)
+            yield from keep_graph(first, alters=True)
+            return
+        if event.entry is not None:
+            yield from walk_once(first, second)
+        yield from keep_graph(first)
+
+    def _is_repeated(self, event: WalkedTwice) -> bool:
+        """Whether the second walk can do nothing but add the same gradients once more."""
+        first, second = event.first, event.walk
+        return first.kind == second.kind == "backward" and not first.partial and not second.partial

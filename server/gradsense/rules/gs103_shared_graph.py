@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from gradsense.fixes.fix import Fix
 from gradsense.machine.events import WalkedTwice
 from gradsense.machine.place import Place
 from gradsense.rules.base import SECOND_TIME, Rule
+from gradsense.rules.repairs.carrying import detach_where_read
+from gradsense.rules.repairs.rewalking import keep_graph, walk_once
 from gradsense.rules.wording import line_of, op_name, tensor_name
 
 
@@ -30,3 +33,10 @@ class SharedGraph(Rule[WalkedTwice]):
 
     def expected(self, event: WalkedTwice) -> str | None:
         return SECOND_TIME
+
+    def fixes(self, event: WalkedTwice) -> Iterator[Fix]:
+        if event.first.kind == event.walk.kind == "backward":
+            yield from walk_once(event.first, event.walk)
+        if not event.stepped:
+            yield from keep_graph(event.first)
+        yield from detach_where_read(event.held, event.entry)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from gradsense.fixes.fix import Fix
 from gradsense.machine.events import WalkedTwice, WastedWalk
 from gradsense.machine.place import Place
 from gradsense.rules.base import SECOND_TIME, Rule
 from gradsense.rules.finding import Severity
+from gradsense.rules.repairs.into_loop import treat_as_constant
+from gradsense.rules.repairs.players import detach_argument
 from gradsense.rules.wording import line_of, op_name, tensor_name
 
 
@@ -37,3 +40,11 @@ class UndetachedGenerator(Rule[WalkedTwice | WastedWalk]):
 
     def expected(self, event: WalkedTwice | WastedWalk) -> str | None:
         return SECOND_TIME if isinstance(event, WalkedTwice) else None
+
+    def fixes(self, event: WalkedTwice | WastedWalk) -> Iterator[Fix]:
+        if event.use is None:
+            return
+        held = event.held if isinstance(event, WalkedTwice) else None
+        yield from detach_argument(event.use, event.first if isinstance(event, WalkedTwice) else event.walk, held)
+        if isinstance(event, WalkedTwice):
+            yield from treat_as_constant(event.held, event.stores)

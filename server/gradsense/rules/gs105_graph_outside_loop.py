@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from gradsense.fixes.fix import Fix
 from gradsense.machine.events import SavedModified, WalkedTwice
 from gradsense.machine.place import Place
 from gradsense.rules.base import MODIFIED, SECOND_TIME, Rule
+from gradsense.rules.repairs.into_loop import compute_each_pass, compute_where_read, treat_as_constant
 from gradsense.rules.wording import line_of, op_name, tensor_name
 
 
@@ -32,3 +34,8 @@ class GraphOutsideLoop(Rule[WalkedTwice | SavedModified]):
             if isinstance(event, WalkedTwice)
             else MODIFIED.format(now=event.saved.version + 1, saved=event.saved.version)
         )
+
+    def fixes(self, event: WalkedTwice | SavedModified) -> Iterator[Fix]:
+        yield from compute_each_pass(event.held, event.stores, event.walk)
+        yield from compute_where_read(event.stores)
+        yield from treat_as_constant(event.held, event.stores)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from gradsense.fixes.fix import Fix
 from gradsense.machine.events import SavedRead
 from gradsense.machine.place import Place
 from gradsense.rules.base import SECOND_TIME, Rule
+from gradsense.rules.repairs.rewalking import keep_graph, read_first
 from gradsense.rules.wording import line_of, op_name
 
 
@@ -23,3 +25,7 @@ class FreedSavedTensor(Rule[SavedRead]):
 
     def expected(self, event: SavedRead) -> str | None:
         return SECOND_TIME
+
+    def fixes(self, event: SavedRead) -> Iterator[Fix]:
+        yield from read_first(event.place, event.freed)
+        yield from keep_graph(event.freed)

@@ -58,11 +58,14 @@ Move the computation into the loop. Unsafe in that the loss changes, which is th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+from gradsense.fixes.fix import Applicability, Fix
 from gradsense.machine.events import StaleValue
 from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
+from gradsense.rules.repairs.into_loop import compute_each_pass
 from gradsense.rules.wording import line_of, tensor_name
 
 
@@ -79,3 +82,8 @@ class StaleValueRule(Rule[StaleValue]):
     def related(self, event: StaleValue) -> Iterable[tuple[Place, str]]:
         yield event.node.place, "computed here"
         yield event.walk.place, "walked here"
+
+    def fixes(self, event: StaleValue) -> Iterator[Fix]:
+        stores = event.held.stores if event.held is not None else []
+        for fix in compute_each_pass(event.held, stores, event.walk):
+            yield replace(fix, applicability=Applicability.UNSAFE)

@@ -8,6 +8,7 @@ from gradsense.fixes.fix import Fix
 from gradsense.machine.events import SavedModified
 from gradsense.machine.place import Place
 from gradsense.rules.base import MODIFIED, Rule
+from gradsense.rules.repairs.ordering import reorder
 from gradsense.rules.repairs.out_of_place import separate
 from gradsense.rules.wording import line_of, op_name, tensor_name
 
@@ -35,3 +36,4 @@ class InplaceOnSaved(Rule[SavedModified]):
 
     def fixes(self, event: SavedModified) -> Iterator[Fix]:
         yield from separate(event.write.place, event.write.tensor, event.saved, event.node)
+        yield from reorder(event.node, event.write, event.walk)

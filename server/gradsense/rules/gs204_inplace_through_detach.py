@@ -9,6 +9,7 @@ from gradsense.machine.events import SavedModified, SilentlyModified
 from gradsense.machine.place import Place
 from gradsense.rules.base import MODIFIED, Rule
 from gradsense.rules.repairs.copies import copy_alias, save_a_copy
+from gradsense.rules.repairs.ordering import reorder
 from gradsense.rules.wording import line_of, op_name, tensor_name
 
 
@@ -43,3 +44,5 @@ class InplaceThroughDetach(Rule[SavedModified | SilentlyModified]):
     def fixes(self, event: SavedModified | SilentlyModified) -> Iterator[Fix]:
         yield from copy_alias(event.write)
         yield from save_a_copy(event.node, event.saved, event.write)
+        if event.walk is not None:
+            yield from reorder(event.node, event.write, event.walk)

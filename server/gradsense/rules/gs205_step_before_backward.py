@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
+from gradsense.fixes.fix import Fix
 from gradsense.machine.events import SavedModified
 from gradsense.machine.place import Place
 from gradsense.rules.base import MODIFIED, Rule
+from gradsense.rules.repairs.carrying import cut_carried, detach_where_read
+from gradsense.rules.repairs.copies import save_a_copy
+from gradsense.rules.repairs.into_loop import compute_each_pass
+from gradsense.rules.repairs.ordering import reorder
 from gradsense.rules.wording import line_of, op_name, tensor_name
 
 
@@ -32,3 +37,12 @@ class StepBeforeBackward(Rule[SavedModified]):
 
     def expected(self, event: SavedModified) -> str | None:
         return MODIFIED.format(now=event.saved.tensor.storage.version, saved=event.saved.version)
+
+    def fixes(self, event: SavedModified) -> Iterator[Fix]:
+        if event.manner == "carried":
+            yield from compute_each_pass(event.held, event.stores, event.walk)
+            yield from cut_carried(event.held, event.stores, event.walk, event.entry)
+        yield from save_a_copy(event.node, event.saved, event.write)
+        if event.manner != "carried":
+            yield from detach_where_read(event.held, event.entry)
+            yield from reorder(event.node, event.write, event.walk)

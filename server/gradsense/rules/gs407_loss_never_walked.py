@@ -54,7 +54,8 @@ for step in range(3):
 ## Fixes
 
 - Drop the cut: unsafe, since gradients change, and a term may be held constant on purpose.
-- Walk the loss before the step, where no walk stands there at all: unsafe, as the program trains for the first time.
+- Add the loss to the one that is walked, or walk it before the step where no walk stands at all: unsafe, as the program
+  trains on it for the first time, and may want a weight for it.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ from gradsense.machine.events import DeadTerm, LossNeverWalked
 from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
 from gradsense.rules.repairs.cuts import uncut
-from gradsense.rules.repairs.missing_walk import walk_before_step
+from gradsense.rules.repairs.missing_walk import walked_too
 from gradsense.rules.wording import line_of, tensor_name
 
 
@@ -95,6 +96,6 @@ class LossNeverWalkedRule(Rule[DeadTerm | LossNeverWalked]):
 
     def fixes(self, event: DeadTerm | LossNeverWalked) -> Iterator[Fix]:
         if isinstance(event, LossNeverWalked):
-            yield from walk_before_step(event.loss)
+            yield from walked_too(event.loss)
         elif event.cut is not None:
             yield from uncut(event.cut, event.walk.place.node, trusted=False)

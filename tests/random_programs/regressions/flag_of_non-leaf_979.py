@@ -4,8 +4,8 @@
 import torch
 from torch import nn
 
-class Encoder(nn.Module):
 
+class Encoder(nn.Module):
     def __init__(self, scale=1.0, residual=True):
         super().__init__()
         self.net = nn.Linear(4, 4)
@@ -18,6 +18,7 @@ class Encoder(nn.Module):
         hidden = x
         return (self.net(hidden),)
 
+
 def train_step(x, target):
     mix = torch.zeros(3, 4)
     mix[:, 0], mix[:, 1] = (sum(model(x))[:, 0], model(x)[0][:, 1])
@@ -25,6 +26,8 @@ def train_step(x, target):
     loss = sum([model.size])
     loss.backward()
     loss.backward()
+
+
 model = Encoder()
 for step, (x, target) in enumerate(zip(torch.randn(2, 3, 4), torch.randn(2, 3, 4))):
     train_step(x, target)

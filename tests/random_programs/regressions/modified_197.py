@@ -5,8 +5,8 @@ from collections import deque
 import torch
 from torch import nn
 
-class Encoder(nn.Module):
 
+class Encoder(nn.Module):
     def __init__(self, scale=1.0, residual=True):
         super().__init__()
         self.layers = [nn.Linear(4, 4) for _ in range(2)]
@@ -19,6 +19,8 @@ class Encoder(nn.Module):
         bias.addcmul_(bias, bias)
         y = x
         return y
+
+
 gen = Encoder()
 target = torch.randn(3, 4)
 memory = deque()

@@ -4,8 +4,8 @@
 import torch
 from torch import nn
 
-class Trainer:
 
+class Trainer:
     def __init__(self, model):
         self.cell = nn.RNNCell(4, 4)
         self.state = torch.zeros(3, 4)
@@ -20,6 +20,8 @@ class Trainer:
 
     def fit(self, count):
         self.step(3)
+
+
 model = 4
 trainer = Trainer(model)
 trainer.fit(3)

@@ -4,11 +4,12 @@
 import torch
 from torch import nn
 
+
 class Head(nn.Module):
     pass
 
-class Trainer:
 
+class Trainer:
     def __init__(self, model):
         self.cell = nn.RNNCell(4, 4)
         self.state = torch.zeros(3, 4)
@@ -20,6 +21,8 @@ class Trainer:
         emb = memo
         loss_b = emb.norm()
         loss_b.backward()
+
+
 model = Head()
 trainer = Trainer(model)
 for step in range(3):

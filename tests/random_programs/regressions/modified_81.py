@@ -4,6 +4,7 @@
 import torch
 import torch.nn.functional as F
 from torch import nn
+
 param = torch.randn(3, 4)
 cell = nn.RNNCell(4, 4)
 state = torch.zeros(3, 4)

@@ -4,8 +4,8 @@
 import torch
 from torch import nn
 
-class Trainer:
 
+class Trainer:
     def __init__(self, model):
         self.model = model
 
@@ -17,5 +17,7 @@ class Trainer:
 
     def fit(self, count):
         self.step(3)
+
+
 model = nn.Linear(4, 4)
 Trainer(model).fit(count=2)

@@ -3,8 +3,8 @@
 # predicted: missed: nothing
 from torch import nn
 
-class Trainer:
 
+class Trainer:
     def __init__(self, model):
         self.model = model
 
@@ -15,5 +15,7 @@ class Trainer:
 
     def fit(self, count):
         self.step(3)
+
+
 model = nn.Linear(4, 4)
 Trainer(model).fit(count=2)

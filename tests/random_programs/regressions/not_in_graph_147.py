@@ -4,8 +4,8 @@
 import torch
 from torch import nn
 
-class Head(nn.Module):
 
+class Head(nn.Module):
     def __init__(self):
         super().__init__()
         self.blocks = nn.ModuleList([nn.Linear(4, 4) for _ in range(2)])
@@ -14,8 +14,8 @@ class Head(nn.Module):
     def size(self):
         return self.blocks[0].weight.pow(2).sum()
 
-class Trainer:
 
+class Trainer:
     def __init__(self, model):
         self.model = model
 
@@ -23,6 +23,8 @@ class Trainer:
         err = self.model.size
         grads = torch.autograd.grad(err, self.model.parameters())
         err.backward()
+
+
 model = Head()
 trainer = Trainer(model)
 trainer.step(3)

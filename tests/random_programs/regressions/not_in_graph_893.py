@@ -4,6 +4,7 @@
 import torch
 import torch.nn.functional as F
 from torch import nn
+
 labels = torch.tensor([0, 3, 1])
 encoder = nn.Linear(4, 4)
 param = torch.randn(3, 4, requires_grad=True)

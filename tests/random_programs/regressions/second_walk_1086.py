@@ -4,14 +4,18 @@
 import torch
 import torch.nn.functional as F
 from torch import nn
+
 labels = torch.tensor([0, 3, 1])
 net = nn.Linear(4, 4)
 x = torch.randn(3, 4)
 opt = torch.optim.LBFGS(net.parameters())
 shared = net(x)
 
+
 def closure():
     objective = F.cross_entropy(shared, labels)
     objective.backward()
     return objective
+
+
 opt.step(closure)

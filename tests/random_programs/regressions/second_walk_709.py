@@ -4,14 +4,18 @@
 import torch
 import torch.nn.functional as F
 from torch import nn
+
 labels = torch.tensor([0, 3, 1])
 encoder = nn.Linear(4, 4)
 target = torch.randn(3, 4)
 opt = torch.optim.LBFGS(encoder.parameters())
 shared = encoder(target)
 
+
 def closure():
     loss = F.cross_entropy(shared, labels)
     loss.backward()
     return loss
+
+
 opt.step(closure)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gradsense.fixes.detach import detach, detached_code
 from gradsense.fixes.fix import Edits, Fix
 from gradsense.fixes.insert import insert_after
 from gradsense.fixes.move import move_into_loop
-from gradsense.fixes.tree import may_not_repeat, mentions
+from gradsense.fixes.tree import may_not_repeat, mentions, same_expression
 from gradsense.machine.graph import Node, Store, Tensor, Walk
 from gradsense.machine.place import Place
 from gradsense.machine.values import DictValue, ListValue, NamedTuple
 from gradsense.rules.editing import Code, Loop, code_of, safe, unsafe
 from gradsense.rules.repairs.aliases import frame_of
-from gradsense.rules.repairs.copies import spelt_operands
+from gradsense.rules.repairs.copies import named_operands
 from gradsense.rules.repairs.keeping import Spot, carriers, structure
 from gradsense.rules.wording import quoted
 
@@ -53,11 +53,18 @@ def cut_carried(held: Tensor | None, stores: Sequence[Store], walk: Walk, entry:
     """The fixes for a carried value, the best first."""
     carried = Carried(held, stores, walk, entry)
     for store in carried.carriers():
-        if store.kind == "item":
-            yield from _of_container(carried, store)
-        else:
-            yield from _of_variable(carried, store)
-    yield from _at_entry(carried)
+        found = list(_of_container(carried, store) if store.kind == "item" else _of_variable(carried, store))
+        yield from found
+        if found:
+            return
+    names = {store.name for store in carried.carriers()}
+    yield from _at_entry(entry, names, safe)
+
+
+def detach_where_read(held: Tensor | None, entry: Node | None) -> Iterator[Fix]:
+    """Takes a tensor as a constant where a newer graph takes it in."""
+    if held is not None:
+        yield from _at_entry(entry, set(held.names()), unsafe)
 
 
 # ---------------------------------------------------------------------- variables and attributes
@@ -71,7 +78,7 @@ def _of_variable(carried: Carried, store: Store) -> Iterator[Fix]:
     walk = _in_function_of(store, carried.walk.place)
     inside = code.loops(statement)
     shared = [loop for loop in code.loops(walk) if loop in inside] if walk is not None else []
-    if walk is not None and not shared:
+    if walk is not None and not shared and (inside or code.loops(walk)):
         return
     target = _parsed(store.name)
     read = target is None or _read_later(code, statement, target, shared[0] if shared else None)
@@ -88,7 +95,10 @@ def _at_store(carried: Carried, store: Store, code: Code) -> Iterator[Fix]:
     """`previous = z` becomes `previous = z.detach()`; after an unpacking, a statement of its own is needed."""
     value = code.expression(store.value)
     statement = code.statement(store.place.node)
-    if value is None or carried.held is None or statement is None:
+    if carried.held is None or statement is None:
+        return
+    if value is None:
+        yield from _as_field(carried.held, store, code)
         return
     if isinstance(statement, ast.Assign | ast.AnnAssign) and not _is_unpacked(statement):
         for part in carriers(code, value, carried.held):
@@ -104,8 +114,23 @@ def _at_store(carried: Carried, store: Store, code: Code) -> Iterator[Fix]:
         yield from safe(f"Detach `{store.name}` once it is set", edits)
 
 
+def _as_field(held: Tensor, store: Store, code: Code) -> Iterator[Fix]:
+    """The argument that becomes a field of a named tuple or a dataclass."""
+    call = code.expression(store.place.node)
+    if not isinstance(call, ast.Call):
+        return
+    names = set(held.names())
+    for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
+        text = code.text(argument)
+        if text in names or (store.name.startswith(".") and text.endswith(store.name)):
+            yield from safe(f"Detach `{text}` where it is kept", detach(code.source, code.tree, argument))
+            return
+
+
 def _is_unpacked(statement: ast.Assign | ast.AnnAssign) -> bool:
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    if isinstance(statement.value, ast.Tuple | ast.List):
+        return False
     return any(isinstance(target, ast.Tuple | ast.List) for target in targets)
 
 
@@ -163,14 +188,14 @@ def _of_container(carried: Carried, store: Store) -> Iterator[Fix]:
     container = store.container
     if not isinstance(container, ListValue | DictValue):
         return
-    kept = container.stores[-1]
+    name = container.stores[-1].name if container.stores else store.name
     code = code_of(store.place)
     statement = code.statement(store.place.node)
     losses = container if carried.held is not None and carried.held.number_of_elements == 1 else None
     summed = isinstance(losses, ListValue)
     if isinstance(losses, ListValue):
         yield from _emptied(carried, losses)
-    target = _parsed(kept.name)
+    target = _parsed(name)
     if statement is not None and (target is None or not _read_later(code, statement, target, None)):
         yield from _at_store(carried, store, code)
     for known in reversed(container.stores):
@@ -208,6 +233,7 @@ def _loop_of(carried: Carried, code: Code, around: Sequence[Loop]) -> Loop:
 
 
 def _cleared(place: Place, container: ListValue) -> Iterator[Fix]:
+    """Empties a list behind the walk that used it, with the other lists that are read for the same loss."""
     code = code_of(place)
     walk = code.statement(place.node)
     function = code.function(walk) if walk is not None else None
@@ -218,28 +244,54 @@ def _cleared(place: Place, container: ListValue) -> Iterator[Fix]:
     for node in ast.walk(function or code.tree):
         by_attribute = isinstance(node, ast.Attribute) and node.attr in attributes
         if by_attribute or (isinstance(node, ast.Name) and node.id in names):
-            text = code.text(node)
-            edits = insert_after(code.source, code.tree, _end_of_step(code, walk), f"{text}.clear()")
-            yield from unsafe(f"Clear `{text}` after the walk on line {walk.lineno}", edits)
+            assert isinstance(node, ast.Attribute | ast.Name)
+            lists = [code.text(node), *_siblings(code, function, node)]
+            lines = "\n".join(f"{text}.clear()" for text in lists)
+            edits = insert_after(code.source, code.tree, _end_of_step(code, walk), lines)
+            shown = " and ".join(f"`{text}`" for text in lists)
+            yield from unsafe(f"Clear {shown} after the walk on line {walk.lineno}", edits)
             return
+
+
+def _siblings(code: Code, function: ast.AST | None, own: ast.Attribute | ast.Name) -> list[str]:
+    """The other lists of the same object that a function reads and the program appends to."""
+    if not isinstance(own, ast.Attribute) or function is None:
+        return []
+    grown = {
+        node.func.value.attr
+        for node in ast.walk(code.tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "append"
+        and isinstance(node.func.value, ast.Attribute)
+    }
+    found = [
+        code.text(node)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Attribute)
+        and node.attr in grown - {own.attr}
+        and same_expression(node.value, own.value)
+    ]
+    return list(dict.fromkeys(found))
 
 
 # ---------------------------------------------------------------------- where it is read
 
 
-def _at_entry(carried: Carried) -> Iterator[Fix]:
+def _at_entry(
+    entry: Node | None, names: set[str], offer: Callable[[str, Edits | None], Iterator[Fix]]
+) -> Iterator[Fix]:
     """Detaches the operand through which the operation of this pass takes the old value in."""
-    entry, held = carried.entry, carried.held
-    if entry is None or held is None:
+    if entry is None:
         return
     for place in (entry.place, *reversed(entry.place.stack)):
         code = code_of(place)
         expression = code.expression(place.node)
-        parts = spelt_operands(code, expression, entry, held) if expression is not None else []
+        parts = named_operands(code, expression, names) if expression is not None else []
         if expression is not None and parts:
-            edits: Edits | None = detach(code.source, code.tree, *parts)
             text = quoted(code.text(expression))
-            yield from safe(f"Detach `{code.text(parts[0])}` in {text}", edits)
+            yield from offer(f"Detach `{code.text(parts[0])}` in {text}", detach(code.source, code.tree, *parts))
+            return
 
 
 # ---------------------------------------------------------------------- places in a pass
@@ -256,7 +308,10 @@ def _parsed(name: str) -> ast.expr | None:
 def _is_passing(store: Store) -> bool:
     """Whether something was put into a display that has no name, such as the list in `cat([x, h])`."""
     container = store.container
-    return store.kind == "item" and not (isinstance(container, ListValue | DictValue) and container.stores)
+    if store.kind != "item" or (isinstance(container, ListValue | DictValue) and container.stores):
+        return False
+    node = store.place.node
+    return not (isinstance(node, ast.Subscript) or (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)))
 
 
 def _in_function_of(store: Store, place: Place) -> ast.stmt | None:

@@ -105,12 +105,18 @@ def spelt_operands(code: Code, expression: ast.expr, node: Node, tensor: Tensor)
     names = set(tensor.names())
     if tensor.base is not None:
         names.update(tensor.base.names())
-    found = [operand for operand in operands if code.text(operand) in names or code.text(viewed(operand)) in names]
+    found = named_operands(code, expression, names)
     if not found and tensor.parameter:
         found = [operand for operand in operands if isinstance(operand, ast.Attribute) and operand.attr in _WEIGHTS]
     if not found and len(operands) == 1 and tensor in node.inputs and not tensor.parameter:
         found = operands
     return found
+
+
+def named_operands(code: Code, expression: ast.expr, names: set[str]) -> list[ast.expr]:
+    """The operands of an operation that are written as one of some names, or as a view of it."""
+    operands = _operands(code.tree, expression)
+    return [operand for operand in operands if code.text(operand) in names or code.text(viewed(operand)) in names]
 
 
 _WEIGHTS = ("weight", "bias")

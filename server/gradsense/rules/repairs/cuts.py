@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from gradsense.fixes.detach import undetach
 from gradsense.fixes.fix import Edits, Fix, combine
@@ -17,6 +16,8 @@ from gradsense.machine.graph import Cut
 from gradsense.rules.editing import Code, code_of, safe, unsafe
 from gradsense.rules.repairs.frozen import thaw
 from gradsense.rules.repairs.grad_modes import record_again
+from gradsense.rules.repairs.repair import Repair
+from gradsense.rules.repairs.soft import soft_argmax, soft_comparison, used_as_index
 from gradsense.rules.wording import quoted
 
 # Distributions of torch whose samples have no gradient.
@@ -25,20 +26,6 @@ _DISCRETE = frozenset({
     "Poisson",
 })  # fmt: skip
 _NUMBERS = frozenset({"item", "tolist", "float", "int"})
-
-
-@dataclass(frozen=True)
-class Repair:
-    """One way to take a cut away.
-
-    Args:
-        does: what it does, as the end of a title.
-        exact: whether the value stays the same, and only its graph comes back.
-    """
-
-    does: str
-    edits: Edits | None
-    exact: bool
 
 
 def uncut(cut: Cut, walk: ast.AST | None = None, *, trusted: bool = True) -> Iterator[Fix]:
@@ -77,12 +64,16 @@ def repairs(cut: Cut, walk: ast.AST | None = None) -> Iterator[Repair]:
     elif cut.how == "torch.tensor" and isinstance(expression, ast.Call):
         yield Repair("`torch.stack` instead of `torch.tensor`", _stacked(code, expression), True)
     elif cut.how == "comparison" and isinstance(expression, ast.Compare):
-        yield from _soft(code, expression)
+        yield from soft_comparison(code, expression)
     elif cut.how == "sample" and isinstance(expression, ast.Call) and not _has_discrete(code):
         yield Repair(
             "`rsample()` instead of `sample()`", rename_method(code.source, code.tree, expression, "rsample"), False
         )
-    elif cut.how.startswith(("int", "uint", "bool")) and isinstance(expression, ast.Call):
+    elif cut.how == "argmax" and isinstance(expression, ast.Call):
+        yield from soft_argmax(code, expression, cut)
+    elif not cut.how.startswith(("int", "uint", "bool")) or used_as_index(code, expression):
+        return
+    elif isinstance(expression, ast.Call):
         yield Repair(f"drop `{_spelt(expression)}`", _without_cast(code, expression), False)
 
 
@@ -164,8 +155,16 @@ def _later_makers(code: Code, expression: ast.expr) -> list[Edits | None]:
         if isinstance(node, ast.Call) and _is_tensor_maker(code, node):
             given = node.args[0]
             if isinstance(given, ast.Name) and given.id == name and node.lineno > statement.lineno:
-                found.append(replace_expression(code.source, code.tree, node, name))
+                found.append(_made_of(code, node, name, whole=statement.value is expression))
     return found
+
+
+def _made_of(code: Code, call: ast.Call, name: str, *, whole: bool) -> Edits | None:
+    """The variable itself for `torch.tensor(x)`; its tensors stacked where it is a list of them."""
+    stack = spelling(code.tree, call, "torch.stack")
+    if whole or stack is None:
+        return replace_expression(code.source, code.tree, call, name)
+    return replace_expression(code.source, code.tree, call, f"{stack}({name})")
 
 
 def _is_tensor_maker(code: Code, call: ast.Call) -> bool:
@@ -182,17 +181,6 @@ def _stacked(code: Code, call: ast.Call) -> Edits | None:
         keywords = tuple(keyword.arg for keyword in call.keywords if keyword.arg)
         return call_instead(code.source, code.tree, call, stack, keywords) if stack else None
     return replace_expression(code.source, code.tree, call, code.text(given))
-
-
-def _soft(code: Code, compare: ast.Compare) -> Iterator[Repair]:
-    """A comparison with a threshold gives way to what is compared."""
-    if len(compare.ops) != 1 or not isinstance(compare.ops[0], ast.Gt | ast.GtE):
-        return
-    right = compare.comparators[0]
-    if isinstance(right, ast.Constant | ast.Name | ast.Attribute):
-        value = code.text(compare.left)
-        edits = replace_expression(code.source, code.tree, compare, value)
-        yield Repair(f"use {quoted(value)} itself instead of comparing it", edits, False)
 
 
 def _has_discrete(code: Code) -> bool:

@@ -1,0 +1,95 @@
+"""Moves what is computed once, before a loop, into the loop whose passes walk it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from gradsense.fixes.fix import Fix
+from gradsense.fixes.insert import insert_before
+from gradsense.fixes.move import move_into_loop
+from gradsense.fixes.tree import Block, loaded_names, mentions, stored_names
+from gradsense.machine.graph import Node, Store, Tensor, Walk
+from gradsense.machine.graph_search import reachable
+from gradsense.rules.editing import Code, Loop, code_of, safe, unsafe
+from gradsense.rules.repairs.aliases import frame_of
+from gradsense.rules.repairs.keeping import Spot, carriers, structure
+
+
+def compute_each_pass(held: Tensor | None, stores: Sequence[Store], walk: Walk) -> Iterator[Fix]:
+    """Moves the statements that make a value into the innermost loop around the walk."""
+    for store in reversed(stores):
+        if store.kind != "name":
+            continue
+        frame = frame_of(store.place, walk.place)
+        code = code_of(store.place)
+        made, walked = code.statement(store.place.node), code.statement(frame.node) if frame is not None else None
+        if made is None or walked is None:
+            continue
+        loop = next((loop for loop in code.loops(walked) if loop not in code.loops(made)), None)
+        block = code.block(made)
+        if loop is None or block is None:
+            continue
+        group = _with_its_makers(code, block, made, held.node if held is not None else None, loop)
+        edits = move_into_loop(code.source, code.tree, group, loop)
+        yield from safe(f"Compute `{store.name}` inside the loop", edits)
+        return
+
+
+def compute_where_read(stores: Sequence[Store]) -> Iterator[Fix]:
+    """Sets `self.table` again at the start of the method that reads it, where its expression needs only `self`."""
+    for store in reversed(stores):
+        code = code_of(store.place)
+        statement = code.statement(store.place.node)
+        function = code.function(statement) if statement is not None else None
+        target = code.twin(store.place.node)
+        if store.kind != "attribute" or statement is None or function is None or not isinstance(target, ast.Attribute):
+            continue
+        owner = code.ancestors(function)[-1]
+        if not isinstance(statement, ast.Assign) or not isinstance(owner, ast.ClassDef):
+            continue
+        if loaded_names(statement) & (stored_names(function) | _parameters(function)) - {"self"}:
+            continue
+        for method in owner.body:
+            if isinstance(method, ast.FunctionDef) and method.name == "forward" and mentions(method, target):
+                first = next((one for one in method.body if mentions(one, target)), method.body[0])
+                edits = insert_before(code.source, code.tree, first, code.text(statement))
+                yield from safe(f"Compute `{store.name}` in `forward`", edits)
+                return
+
+
+def treat_as_constant(held: Tensor | None, stores: Sequence[Store]) -> Iterator[Fix]:
+    """Detaches the value where it is computed, so that no gradient flows to what it was computed from."""
+    for store in stores:
+        code = code_of(store.place)
+        value = code.expression(store.value)
+        if value is None or held is None:
+            continue
+        for part in carriers(code, value, held):
+            spot = Spot(code, part, structure(store.what) if part is value else ())
+            yield from unsafe(f"Take {spot.text} as a constant: `.detach()`", spot.detached())
+        return
+
+
+def _with_its_makers(code: Code, block: Block, made: ast.stmt, node: Node | None, loop: Loop) -> list[ast.stmt]:
+    """The statements before the loop that the value's graph was built by, and what depends on them."""
+    places = [place for n in reachable([node]) for place in (n.place, *n.place.stack)]
+    built = {id(code.twin(place.node)) for place in places if place.source is code.source}
+    found: list[ast.stmt] = []
+    bound: set[str] = set()
+    for statement in block.statements:
+        if statement is loop or any(child is loop for child in ast.walk(statement)):
+            break
+        simple = isinstance(statement, ast.Assign | ast.AugAssign | ast.AnnAssign)
+        if statement is made or (simple and (_contains(statement, built) or loaded_names(statement) & bound)):
+            found.append(statement)
+            bound |= stored_names(statement)
+    return found
+
+
+def _contains(statement: ast.stmt, nodes: set[int]) -> bool:
+    return any(id(child) in nodes for child in ast.walk(statement))
+
+
+def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    return {child.arg for child in ast.walk(function.args) if isinstance(child, ast.arg)}

@@ -1,0 +1,98 @@
+"""Formulas with a gradient in the place of comparisons and classes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from gradsense.fixes.keywords import callee_name
+from gradsense.fixes.methods import replace_expression
+from gradsense.fixes.torch_names import is_torch_function, spelling
+from gradsense.machine.graph import Cut
+from gradsense.rules.editing import Code
+from gradsense.rules.repairs.leaves import method_text
+from gradsense.rules.repairs.repair import Repair
+from gradsense.rules.wording import quoted
+
+# Functions that take whole numbers only.
+_COUNTING = frozenset({"bincount", "embedding", "gather", "index_add", "index_select", "one_hot", "scatter", "take"})
+
+
+def soft_comparison(code: Code, compare: ast.Compare) -> Iterator[Repair]:
+    """A comparison with a threshold gives way to what is compared."""
+    if len(compare.ops) != 1 or not isinstance(compare.ops[0], ast.Gt | ast.GtE):
+        return
+    if isinstance(compare.comparators[0], ast.Constant | ast.Name | ast.Attribute):
+        value = code.text(compare.left)
+        edits = replace_expression(code.source, code.tree, compare, value)
+        yield Repair(f"use {quoted(value)} itself instead of comparing it", edits, False)
+
+
+def soft_argmax(code: Code, call: ast.Call, cut: Cut) -> Iterator[Repair]:
+    """The probabilities for the one-hot code of the likeliest class, the expected class for the class itself."""
+    lost = cut.lost[0] if cut.lost else None
+    scores = _scores(code, call)
+    shape = lost.shape if lost is not None else None
+    if scores is None or not shape or not _over_last(call, len(shape), function=scores in call.args):
+        return
+    text = method_text(code, scores)
+    softened = lost is not None and lost.node is not None and lost.node.op == "softmax"
+    probabilities = text if softened else f"{text}.softmax(-1)"
+    parent = code.ancestors(call)[-1]
+    if isinstance(parent, ast.Call) and callee_name(parent) == "one_hot" and call in parent.args:
+        edits = replace_expression(code.source, code.tree, parent, probabilities)
+        yield Repair(f"use the probabilities {quoted(probabilities)} instead of the likeliest class", edits, False)
+        return
+    arange = spelling(code.tree, call, "torch.arange")
+    if arange is None or shape[-1] is None or used_as_index(code, call) or _is_compared(code, call):
+        return
+    new = f"({probabilities} @ {arange}({float(shape[-1])}))"
+    edits = replace_expression(code.source, code.tree, call, new)
+    yield Repair("use the expected class (a soft argmax) instead of the likeliest", edits, False)
+
+
+def used_as_index(code: Code, expression: ast.expr) -> bool:
+    """Whether a value picks or counts items, which takes whole numbers."""
+    return any(_picks(parent, node) for node, parent in _uses(code, expression))
+
+
+def _is_compared(code: Code, expression: ast.expr) -> bool:
+    return any(isinstance(parent, ast.Compare) for _, parent in _uses(code, expression))
+
+
+def _uses(code: Code, expression: ast.expr) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """What is around an expression, step by step, and around each reading of the variable that it is assigned to."""
+    around = (*code.ancestors(expression), expression)
+    yield from zip(reversed(around), reversed(around[:-1]), strict=False)
+    statement = code.statement(expression)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if not isinstance(target, ast.Name):
+        return
+    region = code.function(expression) or code.tree
+    for parent in ast.walk(region):
+        for child in ast.iter_child_nodes(parent):
+            if isinstance(child, ast.Name) and child.id == target.id and isinstance(child.ctx, ast.Load):
+                yield child, parent
+
+
+def _picks(parent: ast.AST, node: ast.AST) -> bool:
+    if isinstance(parent, ast.Subscript):
+        return parent.slice is node
+    return isinstance(parent, ast.Call) and callee_name(parent) in _COUNTING and parent.func is not node
+
+
+def _scores(code: Code, call: ast.Call) -> ast.expr | None:
+    if is_torch_function(code.tree, call.func):
+        return call.args[0] if call.args else None
+    return call.func.value if isinstance(call.func, ast.Attribute) else None
+
+
+def _over_last(call: ast.Call, dimensions: int, *, function: bool) -> bool:
+    """Whether an `argmax` goes over the last dimension."""
+    given = next((keyword.value for keyword in call.keywords if keyword.arg in {"dim", "axis"}), None)
+    position = 1 if function else 0
+    if given is None and len(call.args) > position:
+        given = call.args[position]
+    if isinstance(given, ast.UnaryOp) and isinstance(given.operand, ast.Constant):
+        return given.operand.value == 1
+    return isinstance(given, ast.Constant) and given.value == dimensions - 1
