@@ -320,9 +320,10 @@ def conclude(machine: Machine) -> None:
             continue
         survives = any(n.ancestry and left & n.ancestry == n.ancestry for n in growth.tops)
         newest = max(growth.tops, key=lambda n: n.order)
+        store = _in_loop(growth.store, growth.loop, newest)
         event = GraphGrows(
-            place=growth.store.place,
-            store=growth.store,
+            place=store.place,
+            store=store,
             slot=growth.kind,
             loop=growth.loop,
             where=growth.where,
@@ -332,7 +333,7 @@ def conclude(machine: Machine) -> None:
             value=newest.output,
             kept=tuple(n.output for n in growth.tops if n.output is not None and growth.new >> n.index & 1),
             short=not walked and (growth.short or machine.is_unit) and not survives,
-            evaluation=_outside_forward(reach, growth.store) if not walked else None,
+            evaluation=_outside_forward(reach, store) if not walked else None,
             quiet=not any(growth.started < w.order < growth.order for w in machine.walks),
         )
         event.sure = any(n.sure for n in reach if n.accumulates is None)
@@ -374,6 +375,15 @@ def _walked_later_pass(node: Node) -> bool:
         and bool(walk.epoch)
         and len(node.epoch) == len(walk.epoch)
     )
+
+
+def _in_loop(store: Store, loop: ast.AST, newest: Node) -> Store:
+    """The store itself, or the write in place that adds to what was stored before the loop: `total.add_(loss)`."""
+    written = newest.output.stores[-1] if newest.output is not None and newest.output.stores else None
+    inside = {id(node) for node in ast.walk(loop)}
+    if written is None or id(store.place.node) in inside or id(written.place.node) not in inside:
+        return store
+    return written if written.name == store.name else store
 
 
 def _attempted(machine: Machine) -> tuple[int, dict[Node, None]] | None:

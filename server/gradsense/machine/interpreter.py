@@ -9,16 +9,13 @@ from collections.abc import Callable
 from gradsense.machine import conclude
 from gradsense.machine.books import PathEnds
 from gradsense.machine.frames import Frame
+from gradsense.machine.sharing import forget_use, is_static
 from gradsense.machine.state import CONTROL, BranchKey, OutOfBudget
 from gradsense.machine.statements import Statements
 from gradsense.machine.tri import YES
 from gradsense.machine.values import (
-    SCALARS,
-    BoundMethod,
-    ClassValue,
     DictValue,
     External,
-    Function,
     ListValue,
     ProgramModule,
     Unknown,
@@ -93,6 +90,7 @@ class Machine(Statements):
     def conclude(self) -> None:
         """Reports what can only be said when the path is over."""
         conclude.conclude(self)
+        self.workspace.shared.restore()
 
     # ------------------------------------------------------------------ units
 
@@ -123,7 +121,7 @@ class Machine(Statements):
             return False
         for module in self.loaded.values():
             for value in module.frame.variables.values():
-                if not _is_static(value, 0):
+                if not is_static(value):
                     return False
         return True
 
@@ -149,7 +147,9 @@ class Machine(Statements):
         self.called = set()
         self.handed_over = set()
         if self._snapshot is None:
-            self._snapshot = [(m.frame, dict(m.frame.variables)) for m in self.loaded.values()]
+            # Shared modules watch over themselves.
+            own = [m for path, m in self.loaded.items() if self.workspace.shared.find(path) is not m]
+            self._snapshot = [(m.frame, dict(m.frame.variables)) for m in own]
         for frame, variables in self._snapshot:
             frame.variables = {k: _copied(v) for k, v in variables.items()}
         return self
@@ -162,10 +162,14 @@ class Machine(Statements):
 
     def load(self, path: str) -> ProgramModule | None:
         """The module of a file of the workspace, run once."""
-        real = os.path.realpath(path)
+        real = self.workspace.real(path)
         known = self.loaded.get(real)
         if known is not None:
             return known
+        shared = self.workspace.shared.find(real)
+        if shared is not None:
+            self.loaded[real] = shared
+            return shared
         if os.path.isdir(real):
             frame = Frame(self.program.source)
             module = self.loaded[real] = ProgramModule(os.path.basename(real), frame)
@@ -181,7 +185,10 @@ class Machine(Statements):
         module = self.loaded[real] = ProgramModule(os.path.splitext(os.path.basename(real))[0], frame)
         frame.variables["__name__"] = module.name
         frame.variables["__path__"] = os.path.dirname(real) if os.path.basename(real) == "__init__.py" else None
+        before = (len(self.events), len(self.branches), self.node_count)
         self._run_module(parsed, frame)
+        if before == (len(self.events), len(self.branches), self.node_count):
+            self.workspace.shared.offer(real, module)
         return module
 
     def _run_module(self, parsed: ParsedModule, frame: Frame) -> None:
@@ -271,21 +278,6 @@ class Machine(Statements):
         frame.lookup = lookup
 
 
-def _is_static(value: Value, depth: int) -> bool:
-    """Whether a module-level value can't carry anything from one unit to the next."""
-    if isinstance(value, (*SCALARS, External, Unknown, Function, ClassValue, ProgramModule, BoundMethod, range)):
-        return True
-    if depth > 3:
-        return False
-    if isinstance(value, ListValue):
-        return all(_is_static(v, depth + 1) for v in value.items)
-    if isinstance(value, DictValue):
-        return all(_is_static(v, depth + 1) for v in value.items.values())
-    if isinstance(value, tuple):
-        return all(_is_static(v, depth + 1) for v in value)
-    return False
-
-
 def _copied(value: Value) -> Value:
     """A container that a unit may write to, anew."""
     if isinstance(value, ListValue):
@@ -296,6 +288,8 @@ def _copied(value: Value) -> Value:
         copied = DictValue(value.items, value.made)
         copied.default, copied.open, copied.stores = value.default, value.open, list(value.stores)
         return copied
+    if isinstance(value, Unknown):
+        forget_use(value)
     return value
 
 

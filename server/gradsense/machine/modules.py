@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from gradsense.machine.sharing import SharedModules
 from gradsense.syntax.parse import ParsedModule, parse
 from gradsense.syntax.source import Source, SourceError
 
@@ -28,17 +29,30 @@ class Workspace:
         self._found: dict[tuple[str, str, int], str | None] = {}
         # How a file is named in findings: as its source was named.
         self._names: dict[str, str] = {}
+        self._real: dict[str, str] = {}
+        self.shared = SharedModules()
+
+    def real(self, path: str) -> str:
+        """The path without links, looked up once."""
+        known = self._real.get(path)
+        if known is None:
+            known = self._real[path] = os.path.realpath(path)
+        return known
 
     def add(self, module: ParsedModule) -> None:
         """Takes a file that is parsed already."""
-        path = os.path.realpath(module.source.path)
+        path = self.real(module.source.path)
+        if self._parsed.get(path) is not module:
+            self.shared.clear()
         self._parsed[path] = module
         self._names[path] = module.source.path
 
     def forget(self, path: str) -> None:
         """Drops what is known about a changed file."""
-        self._parsed.pop(os.path.realpath(path), None)
+        self._parsed.pop(self.real(path), None)
         self._found.clear()
+        self._real.clear()
+        self.shared.clear()
 
     def parsed(self, path: str) -> ParsedModule | None:
         """The parsed file, or None if it can't be read."""
@@ -53,7 +67,7 @@ class Workspace:
         Raises:
             OSError, SourceError: if it can't be read.
         """
-        real = os.path.realpath(path)
+        real = self.real(path)
         known = self._parsed.get(real)
         if known is None:
             known = self._parsed[real] = parse(self._read(self._names.get(real, path)))
@@ -67,7 +81,7 @@ class Workspace:
             level: how many dots stand before it.
             importer: the path of the importing file.
         """
-        key = (module, os.path.dirname(os.path.realpath(importer)), level)
+        key = (module, os.path.dirname(self.real(importer)), level)
         if key not in self._found:
             self._found[key] = self._search(*key)
         return self._found[key]

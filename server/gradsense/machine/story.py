@@ -108,7 +108,7 @@ def saved_modified(books: Walking, node: Node, saved: Saved, write: Write, walk:
     elif _is_parameter(saved.tensor):
         manner = "update"
     crossing = _link(books, node, walk, manner)
-    if held is None and crossing is not None:
+    if crossing is not None and (held is None or manner == "carried"):
         held = _held(books, *crossing)
         stores = list(held.stores) if held is not None else []
     event = SavedModified(

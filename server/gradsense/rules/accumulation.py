@@ -7,15 +7,18 @@ import ast
 from gradsense.machine.graph import Store
 
 _SUMS = (ast.Add, ast.Sub)
+_IN_PLACE = frozenset({"add_", "sub_", "mul_", "addcmul_", "lerp_"})
 
 
 def is_accumulation(store: Store) -> bool:
-    """Whether the store adds to what its target held: `total += loss`, `total = total + loss`, `d[k] = d[k] + loss`."""
+    """Whether the store adds to what its target held: `total += loss`, `total.add_(loss)`, `d[k] = d[k] + loss`."""
     node = store.place.node
     if isinstance(node, ast.AugAssign):
         # `losses += [loss]` makes a list longer.
         longer = store.kind == "item" and not isinstance(node.target, ast.Subscript)
         return isinstance(node.op, (*_SUMS, ast.Mult)) and not longer
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr in _IN_PLACE
     value = store.value
     if value is None or not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         return False

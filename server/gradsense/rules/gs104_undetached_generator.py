@@ -47,4 +47,4 @@ class UndetachedGenerator(Rule[WalkedTwice | WastedWalk]):
         held = event.held if isinstance(event, WalkedTwice) else None
         yield from detach_argument(event.use, event.first if isinstance(event, WalkedTwice) else event.walk, held)
         if isinstance(event, WalkedTwice):
-            yield from treat_as_constant(event.held, event.stores)
+            yield from treat_as_constant(event.held, event.stores, event.walk)

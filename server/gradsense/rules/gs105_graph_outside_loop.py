@@ -38,4 +38,4 @@ class GraphOutsideLoop(Rule[WalkedTwice | SavedModified]):
     def fixes(self, event: WalkedTwice | SavedModified) -> Iterator[Fix]:
         yield from compute_each_pass(event.held, event.stores, event.walk)
         yield from compute_where_read(event.stores)
-        yield from treat_as_constant(event.held, event.stores)
+        yield from treat_as_constant(event.held, event.stores, event.walk)

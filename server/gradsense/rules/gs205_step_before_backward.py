@@ -44,5 +44,5 @@ class StepBeforeBackward(Rule[SavedModified]):
             yield from cut_carried(event.held, event.stores, event.walk, event.entry)
         yield from save_a_copy(event.node, event.saved, event.write)
         if event.manner != "carried":
-            yield from detach_where_read(event.held, event.entry)
+            yield from detach_where_read(event.held, event.entry, event.walk)
             yield from reorder(event.node, event.write, event.walk)

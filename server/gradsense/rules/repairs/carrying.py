@@ -10,13 +10,14 @@ from gradsense.fixes.detach import detach, detached_code
 from gradsense.fixes.fix import Edits, Fix
 from gradsense.fixes.insert import insert_after
 from gradsense.fixes.move import move_into_loop
-from gradsense.fixes.tree import may_not_repeat, mentions, same_expression
+from gradsense.fixes.tree import FunctionNode, may_not_repeat, mentions, same_expression, stored_names
 from gradsense.machine.graph import Node, Store, Tensor, Walk
 from gradsense.machine.place import Place
 from gradsense.machine.values import DictValue, ListValue, NamedTuple
 from gradsense.rules.editing import Code, Loop, code_of, safe, unsafe
 from gradsense.rules.repairs.aliases import frame_of
 from gradsense.rules.repairs.copies import named_operands
+from gradsense.rules.repairs.cutting import still_learns
 from gradsense.rules.repairs.keeping import Spot, carriers, structure
 from gradsense.rules.wording import quoted
 
@@ -58,12 +59,13 @@ def cut_carried(held: Tensor | None, stores: Sequence[Store], walk: Walk, entry:
         if found:
             return
     names = {store.name for store in carried.carriers()}
-    yield from _at_entry(entry, names, safe)
+    if still_learns(walk, held):
+        yield from _at_entry(entry, names, safe)
 
 
-def detach_where_read(held: Tensor | None, entry: Node | None) -> Iterator[Fix]:
-    """Takes a tensor as a constant where a newer graph takes it in."""
-    if held is not None:
+def detach_where_read(held: Tensor | None, entry: Node | None, walk: Walk) -> Iterator[Fix]:
+    """Takes a tensor as a constant where a newer graph takes it in, if something else is left to learn."""
+    if held is not None and still_learns(walk, held):
         yield from _at_entry(entry, set(held.names()), unsafe)
 
 
@@ -83,12 +85,32 @@ def _of_variable(carried: Carried, store: Store) -> Iterator[Fix]:
     target = _parsed(store.name)
     read = target is None or _read_later(code, statement, target, shared[0] if shared else None)
     behind = walk is not None and walk.lineno < statement.lineno
+    if walk is not None and statement is not None and store.kind == "name":
+        yield from _started_anew(carried, store, code, walk, shared)
     if not read or behind:
         yield from _at_store(carried, store, code)
     if walk is not None and target is not None:
         yield from _behind_walk(code, walk, store.name, store.what)
     if walk is None and store.kind == "attribute":
-        yield from _behind_walk_by_owner(carried, store)
+        yield from _behind_walk_by_owner(carried, store, store.name, store.what)
+
+
+def _started_anew(
+    carried: Carried, store: Store, code: Code, walk: ast.stmt, loops: Sequence[Loop]
+) -> Iterator[Fix]:
+    """A total that is itself walked starts at its first number again behind the walk."""
+    root = carried.walk.root
+    if root is None or store.name not in root.names() or not loops or root.number_of_elements not in (1, None):
+        return
+    for loop in loops:
+        block = code.block(loop)
+        for statement in reversed(block.statements[: block.index]) if block is not None else ():
+            if isinstance(statement, ast.Assign) and store.name in stored_names(statement):
+                value, targets = statement.value, statement.targets
+                if isinstance(value, ast.Constant) and len(targets) == 1 and isinstance(targets[0], ast.Name):
+                    edits = insert_after(code.source, code.tree, _end_of_step(code, walk), code.text(statement))
+                    yield from safe(f"Start `{store.name}` anew after the walk on line {walk.lineno}", edits)
+                return
 
 
 def _at_store(carried: Carried, store: Store, code: Code) -> Iterator[Fix]:
@@ -140,23 +162,30 @@ def _behind_walk(code: Code, walk: ast.stmt, name: str, what: object) -> Iterato
     yield from safe(f"Detach `{name}` after the walk on line {walk.lineno}", edits)
 
 
-def _behind_walk_by_owner(carried: Carried, store: Store) -> Iterator[Fix]:
+def _behind_walk_by_owner(carried: Carried, store: Store, name: str, what: object) -> Iterator[Fix]:
     """`model.hidden = model.hidden.detach()` behind the walk, where that function calls the object by a name."""
     place, walk = store.place, carried.walk.place
     shared = sum(1 for one, other in zip(place.stack, walk.stack, strict=False) if one.node is other.node)
-    if len(place.stack) != shared + 1 or not store.name.startswith("self."):
+    if len(place.stack) <= shared or not name.startswith("self."):
         return
-    inner, code = code_of(place), code_of(place.stack[-1])
-    call = code.expression(place.stack[-1].node)
+    inner, code = code_of(place), code_of(place.stack[shared])
     own = inner.twin(place.node)
     method = inner.function(own) if own is not None else None
-    owner = _owner(call, method.name) if isinstance(call, ast.Call) and method is not None else None
+    if method is None or not all(_is_in(inner, deeper, method) for deeper in place.stack[shared + 1 :]):
+        return
+    call = code.expression(place.stack[shared].node)
+    owner = _owner(call, method.name) if isinstance(call, ast.Call) else None
     frame = walk.stack[shared] if len(walk.stack) > shared else walk
     statement = code.statement(frame.node)
     if owner is None or may_not_repeat(owner) or statement is None or frame.source is not code.source:
         return
-    name = f"{code.text(owner)}.{store.name.removeprefix('self.')}"
-    yield from _behind_walk(code, statement, name, store.what)
+    yield from _behind_walk(code, statement, f"{code.text(owner)}.{name.removeprefix('self.')}", what)
+
+
+def _is_in(code: Code, place: Place, method: FunctionNode) -> bool:
+    """Whether a call was made by a method, which so called itself."""
+    node = code.twin(place.node) if place.source is code.source else None
+    return node is not None and code.function(node) is method
 
 
 def _owner(call: ast.Call, method: str) -> ast.expr | None:
@@ -203,7 +232,9 @@ def _of_container(carried: Carried, store: Store) -> Iterator[Fix]:
         if walk is not None and known.name and known.kind == "name":
             yield from _behind_walk(code_of(known.place), walk, known.name, container)
             break
-    if statement is not None and not summed:
+    if name.startswith("self.") and not summed:
+        yield from _behind_walk_by_owner(carried, store, name, container)
+    if statement is not None and not summed and still_learns(carried.walk, carried.held, alike=True):
         for fix in _at_store(carried, store, code):
             yield from unsafe(fix.title, fix.edits)
 

@@ -69,8 +69,8 @@ def save_a_copy(node: Node, saved: Saved, write: Write | None = None) -> Iterato
         target = _target(write)
         parts = [part for part in expression.args if target is not None and same_expression(part, target)]
     if parts:
-        name = quoted(code.text(parts[0]))
-        yield from safe(f"Save a copy of {name}", clone_value(code.source, code.tree, *parts))
+        title = f"Save a copy of {quoted(code.text(parts[0]))} in {quoted(code.text(expression))}"
+        yield from safe(title, clone_value(code.source, code.tree, *parts))
 
 
 def copy_of(place: Place) -> Iterator[Fix]:

@@ -13,6 +13,7 @@ from gradsense.machine.graph import Node, Store, Tensor, Walk
 from gradsense.machine.graph_search import reachable
 from gradsense.rules.editing import Code, Loop, code_of, safe, unsafe
 from gradsense.rules.repairs.aliases import frame_of
+from gradsense.rules.repairs.cutting import still_learns
 from gradsense.rules.repairs.keeping import Spot, carriers, structure
 
 
@@ -58,8 +59,10 @@ def compute_where_read(stores: Sequence[Store]) -> Iterator[Fix]:
                 return
 
 
-def treat_as_constant(held: Tensor | None, stores: Sequence[Store]) -> Iterator[Fix]:
+def treat_as_constant(held: Tensor | None, stores: Sequence[Store], walk: Walk) -> Iterator[Fix]:
     """Detaches the value where it is computed, so that no gradient flows to what it was computed from."""
+    if not still_learns(walk, held, alike=True):
+        return
     for store in stores:
         code = code_of(store.place)
         value = code.expression(store.value)

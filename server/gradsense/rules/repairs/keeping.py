@@ -10,7 +10,7 @@ from gradsense.fixes.detach import detach, detach_structure
 from gradsense.fixes.fix import Edits, combine
 from gradsense.fixes.keywords import callee_name
 from gradsense.fixes.scalarise import scalarise
-from gradsense.fixes.tree import FunctionNode, stored_names
+from gradsense.fixes.tree import FunctionNode, scope_of, stored_names
 from gradsense.machine.events import GraphGrows
 from gradsense.machine.graph import Store, Tensor
 from gradsense.machine.place import Place
@@ -32,12 +32,14 @@ class Spot:
         expression: the expression.
         kinds: the structure of its value, outermost first, as `detach_structure` takes it; empty for a tensor.
         callee: the name of the function that is given it, where the expression is an argument of a call.
+        narrowed: it is the one of several arguments that has the graph.
     """
 
     code: Code
     expression: ast.expr
     kinds: tuple[str, ...] = ()
     callee: str = ""
+    narrowed: bool = False
 
     @property
     def text(self) -> str:
@@ -66,8 +68,10 @@ def spots(event: GraphGrows) -> list[Spot]:
         value = code.expression(store.value)
         for part in carriers(code, value, tensor) if value is not None else ():
             spot = _handed_over(Spot(code, part, _structure(store, value, part)), store.place, tensor)
-            if spot.callee or not _is_captured(code, part):
-                found.setdefault(spot.expression, spot)
+            holder = part is value and isinstance(store.what, tuple | ListValue | DictValue)
+            for one in _shown(spot, tensor) if holder and not spot.kinds and not spot.narrowed else [spot]:
+                if one.callee or not _is_captured(code, part):
+                    found.setdefault(one.expression, one)
     return list(found.values())
 
 
@@ -121,8 +125,30 @@ def names_below(tensor: Tensor) -> set[str]:
     return names
 
 
+def _shown(spot: Spot, tensor: Tensor) -> list[Spot]:
+    """The parts of the only display that a variable of mixed things is assigned."""
+    if not isinstance(spot.expression, ast.Name):
+        return list(_inside(spot, tensor))
+    scope = scope_of(spot.code.tree, spot.expression)
+    assigned = [
+        node.value
+        for node in ast.walk(scope)
+        if isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id == spot.expression.id for target in node.targets)
+    ]
+    return list(_inside(Spot(spot.code, assigned[0]), tensor)) if len(assigned) == 1 else []
+
+
+def _inside(spot: Spot, tensor: Tensor) -> Iterator[Spot]:
+    if _parts(spot.expression) is not None:
+        for part in carriers(spot.code, spot.expression, tensor):
+            yield Spot(spot.code, part)
+
+
 def _store_of(event: GraphGrows, tensor: Tensor) -> Store | None:
     own = event.store
+    if isinstance(own.value, ast.Name) and own.value.id in tensor.names():
+        return own
     for store in reversed(tensor.stores):
         same = store.container is own.container and store.kind == own.kind
         if same and (own.kind == "item" or store.name == own.name):
@@ -242,7 +268,7 @@ def _handed_over(spot: Spot, place: Place, tensor: Tensor) -> Spot:
             parts = [part for part in _rest(outer.expression) if _carries(outer.code, part, tensor)]
             if len(parts) != 1:
                 break
-            spot = Spot(outer.code, parts[0], callee=outer.callee)
+            spot = Spot(outer.code, parts[0], callee=outer.callee, narrowed=True)
         else:
             spot = Spot(outer.code, outer.expression, spot.kinds, outer.callee)
         place = place.stack[-1]

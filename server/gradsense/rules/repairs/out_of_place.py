@@ -29,7 +29,7 @@ def separate(place: Place, written: Tensor | None, saved: Saved, saver: Node) ->
         saved: what the operation keeps.
         saver: the operation.
     """
-    shared, moved = moving(place, written, saved.tensor)
+    shared, moved = moving(place, written, saved.tensor, saver=saver.place)
     if not shared:
         yield from moved
     yield from save_a_copy(saver, saved)
@@ -37,8 +37,16 @@ def separate(place: Place, written: Tensor | None, saved: Saved, saver: Node) ->
         yield from moved
 
 
-def moving(place: Place, written: Tensor | None, *aliases: Tensor) -> tuple[bool, list[Fix]]:
+def moving(
+    place: Place, written: Tensor | None, *aliases: Tensor, saver: Place | None = None
+) -> tuple[bool, list[Fix]]:
     """The fixes that move a write away from the tensor it was made to.
+
+    Args:
+        place: the write.
+        written: the tensor written to.
+        aliases: other tensors of the same memory.
+        saver: the operation that saved it, if any: a copy made before the statement does not help one within it.
 
     Returns:
         Whether others would see the difference, which makes the fixes unsafe; and the fixes.
@@ -59,7 +67,8 @@ def moving(place: Place, written: Tensor | None, *aliases: Tensor) -> tuple[bool
     statement = code.statement(node)
     stores = [store for tensor in (written, *aliases) if tensor is not None for store in tensor.stores]
     held = any(_holds(store) for store in stores if store.name == name)
-    if target is not None and statement is not None and not fixes and not items and not held:
+    own = saver is not None and saver.source is code.source and code.statement(saver.node) is statement
+    if target is not None and statement is not None and not fixes and not items and not held and not own:
         edits = clone_before(code.source, code.tree, statement, target)
         fixes += offer(f"Write to a copy: `{name} = {name}.clone()` first", edits)
     return shared, fixes

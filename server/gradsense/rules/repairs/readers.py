@@ -18,17 +18,15 @@ _OF_CONTAINERS = frozenset({
 })  # fmt: skip
 
 
-def used_as_tensor(code: Code, target: ast.expr, store: ast.stmt) -> bool:
-    """Whether the program treats what `target` holds as a tensor somewhere outside the statement that stores it.
+def used_as_tensor(code: Code, target: ast.expr) -> bool:
+    """Whether the program treats what `target` holds as a tensor.
 
     Args:
         target: a name, attribute or subscript; for a subscript, all items of its container count.
-        store: the statement.
     """
     base = target.value if isinstance(target, ast.Subscript) else target
-    own = set(ast.walk(store))
     region = _region(code, base)
-    if any(_is_tensor_use(code, node, base) for node in ast.walk(region) if node not in own):
+    if any(_is_tensor_use(code, node, base) for node in ast.walk(region)):
         return True
     return isinstance(region, ast.FunctionDef | ast.AsyncFunctionDef) and _returned_and_used(code, region, base)
 

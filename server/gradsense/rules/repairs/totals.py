@@ -61,7 +61,7 @@ def fixes_of_total(event: GraphGrows) -> Iterator[Fix]:
             f"Detach {quoted(code.text(target))} in each pass: `.detach()`", _detach(code, [statement.value])
         )
     size = event.value.number_of_elements if event.value is not None else None
-    if size == 1 and not used_as_tensor(code, target, statement):
+    if size == 1 and not used_as_tensor(code, target):
         yield from safe(f"Accumulate {listed(found)} as a number: `.item()`", as_numbers(found))
     yield from safe(f"Accumulate {listed(found)} without its graph: `.detach()`", detached(found))
 
@@ -138,7 +138,7 @@ def _terms(code: Code, store: Assigning, target: ast.expr) -> list[ast.expr]:
     """The parts of a store that bring a graph into the total."""
     parts = list(stored_parts(store))
     value = store.value
-    if isinstance(value, ast.BinOp) and parts == [value] and mentions(value, target):
+    if isinstance(value, ast.BinOp) and isinstance(store, ast.Assign) and parts == [value] and mentions(value, target):
         # A product such as `total * x`: all but the total itself.
         parts = [one for one in (value.left, value.right) if not mentions(one, target)] or parts
     return [part for part in parts if not is_cut(part)]

@@ -81,14 +81,14 @@ def _optimizer(code: Code, call: ast.Call) -> str | None:
 
 
 def _reset_by_hand(code: Code, statement: ast.stmt) -> Iterator[Fix]:
-    """`w.grad = None` behind an update by hand."""
+    """`w.grad.zero_()` behind an update by hand."""
     owner = next(
         (node.value for node in ast.walk(statement) if isinstance(node, ast.Attribute) and node.attr == "grad"), None
     )
     if isinstance(owner, ast.Name | ast.Attribute) and not hasattr(statement, "body"):
         name = code.text(owner)
-        edits = insert_after(code.source, code.tree, statement, f"{name}.grad = None")
-        yield from safe(f"Reset the gradient: `{name}.grad = None`", edits)
+        edits = insert_after(code.source, code.tree, statement, f"{name}.grad.zero_()")
+        yield from safe(f"Zero the gradient: `{name}.grad.zero_()`", edits)
 
 
 def _is_walk(node: ast.AST) -> bool:
