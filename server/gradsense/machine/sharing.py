@@ -26,7 +26,8 @@ def is_static(value: Value, depth: int = 0) -> bool:
     if isinstance(value, Unknown):
         return not value.sources and value.phantom is None and value.alias is None
     if isinstance(value, Function):
-        return all(is_static(d, depth + 1) for d in (*value.defaults, *value.keyword_defaults)) and not value.attributes
+        held = (*value.defaults, *value.keyword_defaults, *value.attributes.values())
+        return "cache" not in value.attributes and all(is_static(d, depth + 1) for d in held)
     if isinstance(value, (*SCALARS, External, ProgramModule, Native, range, type(...))):
         return True
     if depth > DEPTH:
