@@ -295,11 +295,10 @@ class State(Walking):
     ) -> None:
         """Notes a store into a container, at what is being run."""
         name = container.stores[-1].name if container.stores else ""
-        store: Store | None = None
         for value in values:
             store = self.note_store(value, "item", name, self.node, value_node, container)
-        if store is not None:
-            container.last_store = store
+            if not isinstance(value, SCALARS) and not (isinstance(value, Unknown) and value.number):
+                container.last_store = store
 
     def escape(self, value: Value, depth: int = 0) -> None:
         """Notes that unseen code got hold of the tensors in a value: it may walk them."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from gradsense.machine.graph import Store
+from gradsense.machine.values import DictValue, ListValue
 
 _SUMS = (ast.Add, ast.Sub)
 _IN_PLACE = frozenset({"add_", "sub_", "mul_", "addcmul_", "lerp_"})
@@ -13,6 +14,8 @@ _IN_PLACE = frozenset({"add_", "sub_", "mul_", "addcmul_", "lerp_"})
 def is_accumulation(store: Store) -> bool:
     """Whether the store adds to what its target held: `total += loss`, `total.add_(loss)`, `d[k] = d[k] + loss`."""
     node = store.place.node
+    if isinstance(store.what, tuple | ListValue | DictValue):
+        return False
     if isinstance(node, ast.AugAssign):
         # `losses += [loss]` makes a list longer.
         longer = store.kind == "item" and not isinstance(node.target, ast.Subscript)

@@ -1,4 +1,4 @@
-"""Computed from parameters once, before the loop: it can be walked again, and never follows the steps.
+"""Computed from parameters before the loop and walked in every pass: it never follows the steps.
 
 ## What happens
 

@@ -35,5 +35,5 @@ class InplaceOnSaved(Rule[SavedModified]):
         return MODIFIED.format(now=event.saved.tensor.storage.version, saved=event.saved.version)
 
     def fixes(self, event: SavedModified) -> Iterator[Fix]:
-        yield from separate(event.write.place, event.write.tensor, event.saved, event.node)
+        yield from separate(event.write, event.saved, event.node, event.walk)
         yield from reorder(event.node, event.write, event.walk)

@@ -37,5 +37,5 @@ class InplaceModule(Rule[SavedModified]):
     def fixes(self, event: SavedModified) -> Iterator[Fix]:
         write = event.write
         if write.module is None:
-            yield from separate(write.place, write.tensor, event.saved, event.node)
+            yield from separate(write, event.saved, event.node, event.walk)
         yield from turn_off(write.module.made if write.module is not None else None, write.place)

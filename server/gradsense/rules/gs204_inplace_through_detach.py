@@ -8,7 +8,7 @@ from gradsense.fixes.fix import Fix
 from gradsense.machine.events import SavedModified, SilentlyModified
 from gradsense.machine.place import Place
 from gradsense.rules.base import MODIFIED, Rule
-from gradsense.rules.repairs.copies import copy_alias, save_a_copy
+from gradsense.rules.repairs.copies import copy_alias, save_copies
 from gradsense.rules.repairs.ordering import reorder
 from gradsense.rules.wording import line_of, op_name, tensor_name
 
@@ -43,6 +43,6 @@ class InplaceThroughDetach(Rule[SavedModified | SilentlyModified]):
 
     def fixes(self, event: SavedModified | SilentlyModified) -> Iterator[Fix]:
         yield from copy_alias(event.write)
-        yield from save_a_copy(event.node, event.saved, event.write)
+        yield from save_copies(event.node, event.saved, event.write, event.walk)
         if event.walk is not None:
             yield from reorder(event.node, event.write, event.walk)

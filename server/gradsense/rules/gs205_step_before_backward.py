@@ -9,7 +9,7 @@ from gradsense.machine.events import SavedModified
 from gradsense.machine.place import Place
 from gradsense.rules.base import MODIFIED, Rule
 from gradsense.rules.repairs.carrying import cut_carried, detach_where_read
-from gradsense.rules.repairs.copies import save_a_copy
+from gradsense.rules.repairs.copies import save_copies
 from gradsense.rules.repairs.into_loop import compute_each_pass
 from gradsense.rules.repairs.ordering import reorder
 from gradsense.rules.wording import line_of, op_name, tensor_name
@@ -42,7 +42,7 @@ class StepBeforeBackward(Rule[SavedModified]):
         if event.manner == "carried":
             yield from compute_each_pass(event.held, event.stores, event.walk)
             yield from cut_carried(event.held, event.stores, event.walk, event.entry)
-        yield from save_a_copy(event.node, event.saved, event.write)
+        yield from save_copies(event.node, event.saved, event.write, event.walk)
         if event.manner != "carried":
             yield from detach_where_read(event.held, event.entry, event.walk)
             yield from reorder(event.node, event.write, event.walk)

@@ -102,6 +102,9 @@ class NonScalarBackward(Rule[NotScalar]):
 
 def _root(code: Code, call: ast.Call) -> ast.expr | None:
     """What the walk starts from: the receiver of `backward`, or the first argument."""
-    if callee_name(call) in {"grad", "manual_backward"} or call.args:
-        return call.args[0] if call.args and not isinstance(call.args[0], ast.List | ast.Tuple) else None
-    return call.func.value if isinstance(call.func, ast.Attribute) else None
+    given = next((keyword.value for keyword in call.keywords if keyword.arg in {"outputs", "tensors"}), None)
+    if given is None and call.args:
+        given = call.args[0]
+    if given is not None:
+        return None if isinstance(given, ast.List | ast.Tuple) else given
+    return call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == "backward" else None

@@ -86,4 +86,5 @@ class GradientCut(Rule[NeverReached]):
         yield event.walk.place, "walked here"
 
     def fixes(self, event: NeverReached) -> Iterator[Fix]:
-        yield from uncut(event.cut, event.walk.place.node, trusted=False)
+        if self.severity(event) is not Severity.INFORMATION:
+            yield from uncut(event.cut, event.walk.place.node, trusted=False)

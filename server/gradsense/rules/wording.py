@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from contextlib import suppress
+
 from gradsense.machine.events import GraphGrows
 from gradsense.machine.graph import Node, Store, Tensor
 from gradsense.machine.place import Place
@@ -11,7 +14,10 @@ SPOKEN = {"select": "indexing", "slice": "a slice", "normalise": "the distributi
 
 
 def quoted(text: str, most: int = 40) -> str:
-    """Source text on one line, in backticks, cut where it is long."""
+    """Source text on one line without its comments, in backticks, cut where it is long."""
+    if "#" in text and "\n" in text:
+        with suppress(SyntaxError):
+            text = ast.unparse(ast.parse(f"({text}\n)", mode="eval"))
     flat = " ".join(text.split())
     return f"`{flat[: most - 1]}…`" if len(flat) > most else f"`{flat}`"
 

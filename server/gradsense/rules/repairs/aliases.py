@@ -11,15 +11,17 @@ from gradsense.machine.values import DictValue, ListValue
 from gradsense.rules.editing import code_of
 
 
-def seen_elsewhere(place: Place, target: str, tensors: tuple[Tensor | None, ...]) -> bool:
+def seen_elsewhere(place: Place, target: str, tensors: tuple[Tensor | None, ...], order: int | None = None) -> bool:
     """Whether a tensor that is written at `place` is read afterwards under another name than `target`.
 
     Args:
         place: the write.
         target: the name or attribute that it is written by.
         tensors: the tensor, and what shares its storage.
+        order: when it was written; names that it got later go with the result, wherever that is.
     """
-    return any(_is_read(store, place) for store in _stores(tensors) if store.name != target)
+    stores = [store for store in _stores(tensors) if store.name != target]
+    return any(_is_read(store, place) for store in stores if order is None or store.order < order)
 
 
 def is_item(tensor: Tensor | None, container: str) -> bool:

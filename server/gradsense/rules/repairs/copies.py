@@ -6,13 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from gradsense.fixes.detach import clone_value, detach_clone
-from gradsense.fixes.fix import Fix
+from gradsense.fixes.fix import Fix, combine
 from gradsense.fixes.inplace_calls import viewed, written_tensor
 from gradsense.fixes.keywords import callee_name
 from gradsense.fixes.methods import replace_expression
 from gradsense.fixes.torch_names import is_torch_function
 from gradsense.fixes.tree import same_expression
-from gradsense.machine.graph import Node, Saved, Tensor, Write
+from gradsense.machine.graph import Node, Saved, Tensor, Walk, Write
+from gradsense.machine.graph_search import reachable
 from gradsense.machine.place import Place
 from gradsense.rules.editing import Code, code_of, safe, unsafe
 from gradsense.rules.wording import quoted
@@ -46,31 +47,63 @@ def _within(around: ast.expr, node: ast.expr) -> bool:
     return any(child is node for child in ast.walk(around))
 
 
-def save_a_copy(node: Node, saved: Saved, write: Write | None = None) -> Iterator[Fix]:
-    """Gives the operation a copy of what it saves: `fc(x)` becomes `fc(x.clone())`, a saved result is copied itself.
+def save_copies(node: Node, saved: Saved, write: Write, walk: Walk | None) -> Iterator[Fix]:
+    """Gives operations a copy of what they save: `fc(x)` becomes `fc(x.clone())`, a saved result is copied itself.
 
-    Values and gradients stay as they are. None is offered where the operation's text does not show the tensor, as for
-    the weight of a layer.
+    All operations that the write would break get one. Values and gradients stay as they are. None is offered where
+    the text of an operation does not show the tensor, as for the weight of a layer.
 
     Args:
         node: the operation.
         saved: what it saves.
         write: the later write.
+        walk: the walk that finds it changed.
     """
-    code = code_of(node.place)
+    parts: dict[ast.expr, Code] = {}
+    for victim, kept in [(node, saved), *_victims(node, saved, write, walk)]:
+        code = code_of(victim.place)
+        found = _saved_parts(code, victim, kept, write)
+        if not found:
+            return
+        parts.update(dict.fromkeys(found, code))
+    edits = combine(*(clone_value(code.source, code.tree, part) for part, code in parts.items()))
+    texts = list(dict.fromkeys(f"`{code.text(part)}`" for part, code in parts.items()))
+    yield from safe(f"Save a copy of {' and of '.join(texts)}", edits)
+
+
+def _victims(node: Node, saved: Saved, write: Write, walk: Walk | None) -> Iterator[tuple[Node, Saved]]:
+    """The other operations of a graph that the same write breaks."""
+    writes = saved.tensor.storage.writes
+    root = walk.root.node if walk is not None and walk.root is not None else None
+    if write not in writes or root is None:
+        return
+    index = writes.index(write)
+    for other in reachable([root]):
+        for kept in other.saved:
+            if other is not node and kept.tensor.storage is saved.tensor.storage and kept.version <= index:
+                yield other, kept
+
+
+def _saved_parts(code: Code, node: Node, saved: Saved, write: Write) -> list[ast.expr]:
+    """The expressions whose value an operation saves: its operands, or itself."""
     expression = code.expression(node.place.node)
     if expression is None:
-        return
+        return []
     if saved.tensor is node.output:
-        yield from safe(f"Copy {quoted(code.text(expression))}", clone_value(code.source, code.tree, expression))
-        return
+        return [expression]
     parts = spelt_operands(code, expression, node, saved.tensor)
     if not parts and isinstance(expression, ast.Call) and callee_name(expression) == "save_for_backward":
         target = _target(write)
         parts = [part for part in expression.args if target is not None and same_expression(part, target)]
-    if parts:
-        title = f"Save a copy of {quoted(code.text(parts[0]))} in {quoted(code.text(expression))}"
-        yield from safe(title, clone_value(code.source, code.tree, *parts))
+    return parts
+
+
+def _target(write: Write) -> ast.expr | None:
+    code = code_of(write.place)
+    node = code.twin(write.place.node)
+    if not isinstance(node, ast.stmt | ast.expr):
+        return None
+    return written_tensor(code.tree, node)
 
 
 def copy_of(place: Place) -> Iterator[Fix]:
@@ -89,14 +122,6 @@ def copies_of_parts(place: Place) -> Iterator[Fix]:
         text = code.text(call)
         new = f"tuple(part.clone() for part in {text})"
         yield from unsafe(f"Copy the parts of {quoted(text)}", replace_expression(code.source, code.tree, call, new))
-
-
-def _target(write: Write | None) -> ast.expr | None:
-    code = code_of(write.place) if write is not None else None
-    node = code.twin(write.place.node) if write is not None and code is not None else None
-    if code is None or not isinstance(node, ast.stmt | ast.expr):
-        return None
-    return written_tensor(code.tree, node)
 
 
 def spelt_operands(code: Code, expression: ast.expr, node: Node, tensor: Tensor) -> list[ast.expr]:

@@ -18,7 +18,6 @@ from gradsense.rules.repairs.frozen import thaw
 from gradsense.rules.repairs.grad_modes import record_again
 from gradsense.rules.repairs.repair import Repair
 from gradsense.rules.repairs.soft import soft_argmax, soft_comparison, used_as_index
-from gradsense.rules.wording import quoted
 
 # Distributions of torch whose samples have no gradient.
 _DISCRETE = frozenset({
@@ -162,6 +161,13 @@ def _later_makers(code: Code, expression: ast.expr) -> list[Edits | None]:
 def _made_of(code: Code, call: ast.Call, name: str, *, whole: bool) -> Edits | None:
     """The variable itself for `torch.tensor(x)`; its tensors stacked where it is a list of them."""
     stack = spelling(code.tree, call, "torch.stack")
+    statement = code.statement(call)
+    if (
+        isinstance(statement, ast.Assign)
+        and statement.value is call
+        and same_expression(statement.targets[0], call.args[0])
+    ):
+        return remove_statement(code.source, code.tree, statement) if whole else None
     if whole or stack is None:
         return replace_expression(code.source, code.tree, call, name)
     return replace_expression(code.source, code.tree, call, f"{stack}({name})")
@@ -176,11 +182,24 @@ def _stacked(code: Code, call: ast.Call) -> Edits | None:
     if not call.args:
         return None
     given = call.args[0]
-    if isinstance(given, ast.List | ast.Tuple | ast.ListComp):
+    if isinstance(given, ast.List | ast.Tuple | ast.ListComp) or _is_list(code, given):
         stack = spelling(code.tree, call, "torch.stack")
         keywords = tuple(keyword.arg for keyword in call.keywords if keyword.arg)
         return call_instead(code.source, code.tree, call, stack, keywords) if stack else None
     return replace_expression(code.source, code.tree, call, code.text(given))
+
+
+def _is_list(code: Code, given: ast.expr) -> bool:
+    """Whether a variable is plainly a list: it is assigned one, or something is appended to it."""
+    for node in ast.walk(code.function(given) or code.tree):
+        if isinstance(node, ast.Assign) and any(same_expression(target, given) for target in node.targets):
+            if isinstance(node.value, ast.List | ast.ListComp):
+                return True
+        elif (
+            isinstance(node, ast.Attribute) and node.attr in {"append", "extend"} and same_expression(node.value, given)
+        ):
+            return True
+    return False
 
 
 def _has_discrete(code: Code) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from gradsense.machine.graph import Node, Tensor, Walk
+from gradsense.machine.graph_search import reachable
 
 
 def still_learns(walk: Walk, held: Tensor | None, *, alike: bool = False) -> bool:
-    """Whether a walk finds a leaf without going through a tensor.
+    """Whether, with a tensor detached, a walk still finds a leaf, and nothing that it trains is cut off from it.
 
     Args:
         walk: the walk.
@@ -14,16 +15,28 @@ def still_learns(walk: Walk, held: Tensor | None, *, alike: bool = False) -> boo
         alike: whether what the same expression made in other passes would be detached too.
     """
     cut = held.node if held is not None else None
-    if walk.root is None or cut is None:
+    root = walk.root.node if walk.root is not None else None
+    if root is None or cut is None:
         return True
-    pending = [walk.root.node] if walk.root.node is not None else []
+    left = {n.accumulates for n in _without(root, cut, alike) if n.accumulates is not None}
+    lost = {n.accumulates for n in reachable([root]) if n.accumulates is not None} - left
+    return bool(left) and not any(_trained_only_by(leaf, walk) for leaf in lost)
+
+
+def _without(root: Node, cut: Node, alike: bool) -> set[Node]:
+    """The nodes that can be reached without going through `cut`."""
     seen: set[Node] = set()
+    pending = [root]
     while pending:
         node = pending.pop()
         if node in seen or node is cut or (alike and node.op == cut.op and node.place.key == cut.place.key):
             continue
         seen.add(node)
-        if node.accumulates is not None:
-            return True
         pending.extend(node.parents)
-    return False
+    return seen
+
+
+def _trained_only_by(leaf: Tensor, walk: Walk) -> bool:
+    """Whether a leaf has been stepped, and only on what this same walk gave it in earlier passes."""
+    used = [c for c in (*leaf.contributions, *leaf.spent) if c.used is not None]
+    return bool(used) and all(c.walk.place.key == walk.place.key for c in used)

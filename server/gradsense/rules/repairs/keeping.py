@@ -11,6 +11,7 @@ from gradsense.fixes.fix import Edits, combine
 from gradsense.fixes.keywords import callee_name
 from gradsense.fixes.scalarise import scalarise
 from gradsense.fixes.tree import FunctionNode, scope_of, stored_names
+from gradsense.fixes.values import is_cut
 from gradsense.machine.events import GraphGrows
 from gradsense.machine.graph import Store, Tensor
 from gradsense.machine.place import Place
@@ -68,6 +69,8 @@ def spots(event: GraphGrows) -> list[Spot]:
         value = code.expression(store.value)
         for part in carriers(code, value, tensor) if value is not None else ():
             spot = _handed_over(Spot(code, part, _structure(store, value, part)), store.place, tensor)
+            if isinstance(part, ast.BinOp | ast.UnaryOp):
+                spot = as_given(spot, store.place, names_below(tensor))
             holder = part is value and isinstance(store.what, tuple | ListValue | DictValue)
             for one in _shown(spot, tensor) if holder and not spot.kinds and not spot.narrowed else [spot]:
                 if one.callee or not _is_captured(code, part):
@@ -109,6 +112,20 @@ def argument_of(code: Code, name: ast.Name, place: Place) -> Spot | None:
         return None
     argument = _argument(code, function, call, name.id)
     return None if argument is None else Spot(calling, argument, callee=callee_name(call))
+
+
+def as_given(spot: Spot, place: Place, names: set[str]) -> Spot:
+    """The argument of the call that gave a function the one tensor that a term is computed from, or the spot itself.
+
+    Args:
+        spot: the term, such as `value * n`.
+        place: where it is stored, with the calls that led there.
+        names: the names of tensors with a graph.
+    """
+    read = [node for node in ast.walk(spot.expression) if isinstance(node, ast.Name) and node.id in names]
+    given = [one for one in (argument_of(spot.code, name, place) for name in read) if one is not None]
+    given = [one for one in given if not is_cut(one.expression)]
+    return given[0] if len(given) == 1 and len(read) == 1 else spot
 
 
 def names_below(tensor: Tensor) -> set[str]:

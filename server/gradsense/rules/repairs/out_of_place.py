@@ -9,36 +9,40 @@ from gradsense.fixes.fix import Fix
 from gradsense.fixes.inplace_calls import written_tensor
 from gradsense.fixes.insert import clone_before
 from gradsense.fixes.out_of_place import out_of_place
-from gradsense.machine.graph import Node, Saved, Store, Tensor
+from gradsense.machine.graph import Node, Saved, Store, Tensor, Walk, Write
 from gradsense.machine.place import Place
 from gradsense.machine.tri import YES
 from gradsense.machine.values import DictValue, ListValue
 from gradsense.rules.editing import Code, code_of, safe, unsafe
 from gradsense.rules.repairs.aliases import is_item, seen_elsewhere
-from gradsense.rules.repairs.copies import save_a_copy
+from gradsense.rules.repairs.copies import save_copies
 from gradsense.rules.wording import quoted
 from gradsense.syntax.edits import TextEdit
 
 
-def separate(place: Place, written: Tensor | None, saved: Saved, saver: Node) -> Iterator[Fix]:
+def separate(write: Write, saved: Saved, saver: Node, walk: Walk) -> Iterator[Fix]:
     """The fixes for a write that reaches what an operation saved.
 
     Args:
-        place: the write.
-        written: the tensor written to, which may be an alias of the one that was saved.
+        write: the write.
         saved: what the operation keeps.
         saver: the operation.
+        walk: the walk that needs it.
     """
-    shared, moved = moving(place, written, saved.tensor, saver=saver.place)
+    shared, moved = moving(write.place, write.tensor, saved.tensor, saver=saver.place, order=write.order)
     if not shared:
         yield from moved
-    yield from save_a_copy(saver, saved)
+    yield from save_copies(saver, saved, write, walk)
     if shared:
         yield from moved
 
 
 def moving(
-    place: Place, written: Tensor | None, *aliases: Tensor, saver: Place | None = None
+    place: Place,
+    written: Tensor | None,
+    *aliases: Tensor,
+    saver: Place | None = None,
+    order: int | None = None,
 ) -> tuple[bool, list[Fix]]:
     """The fixes that move a write away from the tensor it was made to.
 
@@ -47,6 +51,7 @@ def moving(
         written: the tensor written to.
         aliases: other tensors of the same memory.
         saver: the operation that saved it, if any: a copy made before the statement does not help one within it.
+        order: when it was written.
 
     Returns:
         Whether others would see the difference, which makes the fixes unsafe; and the fixes.
@@ -59,7 +64,7 @@ def moving(
     if isinstance(target, ast.Name) and not code.rebinds(node, target.id):
         return False, []
     name = code.text(target) if target is not None else ""
-    shared = seen_elsewhere(place, name, (written, *aliases)) or _is_leaf(written)
+    shared = seen_elsewhere(place, name, (written, *aliases), order) or _is_leaf(written)
     offer = unsafe if shared else safe
     shown = quoted(name) if name else "the result"
     items = _is_item(code, node, (written, *aliases))

@@ -14,7 +14,7 @@ from gradsense.fixes.tree import mentions, same_expression, scope_of
 from gradsense.fixes.values import is_cut, is_number
 from gradsense.machine.events import GraphGrows
 from gradsense.rules.editing import Code, code_of, safe
-from gradsense.rules.repairs.keeping import Spot, argument_of, as_numbers, detached, listed, names_below
+from gradsense.rules.repairs.keeping import Spot, as_given, as_numbers, detached, listed, names_below
 from gradsense.rules.repairs.readers import used_as_tensor
 from gradsense.rules.wording import quoted
 
@@ -51,10 +51,11 @@ def fixes_of_total(event: GraphGrows) -> Iterator[Fix]:
         title = f"Detach {quoted(code.text(target))} in each pass: `.detach()`"
         yield from safe(title, _detach(code, [statement.value]))
         return
+    names = names_below(event.value) if event.value is not None else set()
     found = [
-        _as_given(Spot(code, part), event)
+        as_given(Spot(code, part), event.store.place, names)
         for store in _stores(code, statement, target)
-        for part in _terms(code, store, target)
+        for part in _with_graph(_terms(code, store, target), names)
     ]
     if isinstance(statement, ast.Assign) and _starts_with_graph(code, statement, target):
         yield from safe(
@@ -144,13 +145,14 @@ def _terms(code: Code, store: Assigning, target: ast.expr) -> list[ast.expr]:
     return [part for part in parts if not is_cut(part)]
 
 
-def _as_given(spot: Spot, event: GraphGrows) -> Spot:
-    """The argument of the call that passed a term on, where a function does no more than add it up."""
-    names = names_below(event.value) if event.value is not None else set()
-    parameters = [node for node in ast.walk(spot.expression) if isinstance(node, ast.Name) and node.id in names]
-    given = [one for one in (argument_of(spot.code, name, event.store.place) for name in parameters) if one is not None]
-    given = [one for one in given if not is_cut(one.expression)]
-    return given[0] if len(given) == 1 and len(parameters) == 1 else spot
+def _with_graph(parts: list[ast.expr], names: set[str]) -> list[ast.expr]:
+    """The terms that a tensor of the graph is named in; all of them where none has a name."""
+    named = [
+        part
+        for part in parts
+        if any(isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) in names for node in ast.walk(part))
+    ]
+    return named or parts
 
 
 def _starts_with_graph(code: Code, statement: Assigning, target: ast.expr) -> bool:
