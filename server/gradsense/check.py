@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from gradsense.machine.events import Event
 from gradsense.machine.explore import Exploration, explore
 from gradsense.machine.modules import Workspace
-from gradsense.machine.state import Limits
+from gradsense.machine.limits import Limits
 from gradsense.rules.finding import Finding
 from gradsense.rules.registry import findings_of
 from gradsense.syntax.parse import ParsedModule, parse
@@ -166,10 +166,9 @@ def _take(report: Report, module: ParsedModule, found: Exploration) -> None:
     report.doubts.update(found.doubts)
     report.paths += found.paths
     report.failures += found.failures
-    if found.cut_short:
-        report.notes.append(
-            Note(module.source.path, 1, "not every path of this file was followed: the bound on work was reached")
-        )
+    if found.left_out:
+        what = ", ".join(sorted(found.left_out))
+        report.notes.append(Note(module.source.path, 1, f"not all of this file was followed: {what}"))
 
 
 def _note_problems(report: Report, module: ParsedModule) -> None:

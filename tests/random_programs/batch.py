@@ -79,7 +79,7 @@ class Tally:
 def judge(text: str) -> tuple[Outcome, Comparison]:
     """Runs a program on torch and compares what is predicted for it.
 
-    What is said of functions that never run is left out.
+    What is said of blocks that do not run is left out.
     """
     outcome = run_program(text, main="main.py")
     try:

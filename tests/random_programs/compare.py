@@ -99,8 +99,13 @@ class Comparison:
 
     @property
     def signature(self) -> Signature:
-        """What a smaller program must have in common with this one to show the same disagreement."""
-        return (self.verdict.value, self.message[:60], self.codes[:1])
+        """What a smaller program must have in common with this one to show the same disagreement.
+
+        What else is said of a program whose exception is missed may go.
+        """
+        missed = self.verdict in (Verdict.MISSED, Verdict.OTHER_KIND)
+        verdict = Verdict.MISSED if missed else self.verdict
+        return (verdict.value, self.message[:60], () if missed else self.codes[:1])
 
 
 def kind_of(message: str) -> str | None:

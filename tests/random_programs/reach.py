@@ -1,4 +1,4 @@
-"""Which functions of a program run at all."""
+"""Which blocks of a program run at all."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from collections.abc import Iterable
 
 from oracle import run_program
 
-REACHED = "this function runs"
+REACHED = "this block runs"
+KNOWN_CALLS = frozenset({"len", "isinstance", "dim", "size", "is_tensor"})
+Block = tuple[int, int, list[ast.stmt]]
 
 
 def unreached_lines(text: str, lines: Iterable[int]) -> set[int]:
-    """Those of the lines that lie in a function which never runs when the program does.
+    """Those of the lines that lie in a block which does not run when the program does.
 
-    A finding there is about what happens to a caller to come, which running the program cannot tell.
+    Blocks are functions, and branches on the values of tensors. A finding there is about a caller to come or about
+    other data, which running the program cannot tell.
 
     Args:
         text: a program that runs to its end.
@@ -21,22 +24,33 @@ def unreached_lines(text: str, lines: Iterable[int]) -> set[int]:
     """
     wanted = set(lines)
     found: set[int] = set()
-    for function in _functions(ast.parse(text)):
-        first, last = function.lineno, function.end_lineno or function.lineno
+    for index, (first, last, _) in enumerate(_blocks(ast.parse(text))):
         inside = {line for line in wanted - found if first <= line <= last}
-        if inside and not _runs(text, function.lineno):
+        if inside and not _runs(text, index):
             found |= inside
     return found
 
 
-def _functions(tree: ast.Module) -> list[ast.FunctionDef]:
-    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+def _blocks(tree: ast.Module) -> list[Block]:
+    blocks: list[Block] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            blocks.append((node.lineno, node.end_lineno or node.lineno, node.body))
+        elif isinstance(node, ast.If) and _depends_on_data(node.test):
+            for suite in (node.body, node.orelse):
+                if suite:
+                    blocks.append((suite[0].lineno, suite[-1].end_lineno or suite[-1].lineno, suite))
+    return blocks
 
 
-def _runs(text: str, line: int) -> bool:
+def _depends_on_data(test: ast.expr) -> bool:
+    calls = [node.func for node in ast.walk(test) if isinstance(node, ast.Call)]
+    names = {func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "") for func in calls}
+    return bool(names - KNOWN_CALLS)
+
+
+def _runs(text: str, index: int) -> bool:
     tree = ast.parse(text)
-    for function in _functions(tree):
-        if function.lineno == line:
-            function.body.insert(0, ast.parse(f"raise RuntimeError({REACHED!r})").body[0])
+    _blocks(tree)[index][2].insert(0, ast.parse(f"raise SystemError({REACHED!r})").body[0])
     outcome = run_program(ast.unparse(tree), main="main.py")
-    return outcome.kind == "raises"
+    return outcome.message == REACHED

@@ -42,7 +42,7 @@ from gradsense.lsp.messages import (
     Stale,
 )
 from gradsense.lsp.views import Views
-from gradsense.machine.state import Limits
+from gradsense.machine.limits import Limits
 from gradsense.rules.finding import Finding
 from gradsense.rules.registry import all_rules
 from gradsense.syntax import ParsedModule, Source, SourceError, parse

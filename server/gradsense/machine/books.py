@@ -57,8 +57,15 @@ class Books:
         # Inside the forward of a module, at any depth.
         self.forward_depth = 0
 
-    # ------------------------------------------------------------------ places and events
+    def spend(self, visits: int) -> None:
+        """Counts nodes and values that were looked at.
 
+        Raises:
+            OutOfBudget: when the path took too long.
+        """
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ places and events
     def here(self, node: ast.AST | None = None) -> Place:
         """The place of `node`, or of what is being run."""
         return Place(self.source, node or self.node, self.stack)
@@ -195,7 +202,7 @@ class Books:
             output = self.tensor(output_shape, dtype if can else "int64")
             output.needs = recorded if can else NO
             outputs.append(output)
-        cuts = merge_cuts(t.cuts for t in inputs if t.promoted is None)
+        cuts = merge_cuts(t.cuts for t in (inputs if needs is not NO else reversed(inputs)) if t.promoted is None)
         if needs is NO:
             frozen = next((t.frozen for t in inputs if t.frozen is not None), None)
             if frozen is not None:
@@ -389,7 +396,7 @@ class Books:
 
 
 def merge_cuts(groups: Iterable[tuple[Cut, ...]]) -> tuple[Cut, ...]:
-    """The cuts of several inputs, oldest dropped."""
+    """The cuts of several inputs, oldest dropped: the last one counts."""
     merged: tuple[Cut, ...] = ()
     for group in groups:
         if group:

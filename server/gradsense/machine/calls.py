@@ -10,6 +10,7 @@ from gradsense.machine import library
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Tensor
 from gradsense.machine.iteration import Iteration
+from gradsense.machine.limits import DEPTH
 from gradsense.machine.state import ReturnSignal
 from gradsense.machine.tri import tri
 from gradsense.machine.values import (
@@ -37,7 +38,7 @@ class Calls(Iteration):
 
     def call(self, function: Value, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
         if self.depth > self.limits.depth:
-            self.cut_short = True
+            self.left_out.add(DEPTH)
             return Unknown()
         if isinstance(function, Function):
             return self.call_function(function, arguments, keywords, node)
@@ -113,8 +114,10 @@ class Calls(Iteration):
         definition = function.node
         self.called.add(definition)
         active = self.active_calls.get(definition, 0)
-        if self.depth > self.limits.depth or active >= RECURSION:
-            self.cut_short = True
+        if self.depth > self.limits.depth:
+            self.left_out.add(DEPTH)
+            return Unknown()
+        if active >= RECURSION:
             return Unknown()
         inner = Frame(function.source, function.environment, function)
         inner.on_yield = on_yield
@@ -280,6 +283,7 @@ class Calls(Iteration):
         self, instance: Instance, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
     ) -> Value:
         """`obj(…)`: a module's hooks and forward, or `__call__`."""
+        self.step()
         if not instance.is_module:
             if instance.cls is not None and instance.cls.has("__call__"):
                 return self.call(instance.cls.find("__call__"), [instance, *arguments], keywords, node)

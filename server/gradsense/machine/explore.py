@@ -19,8 +19,9 @@ from gradsense.machine.events import (
     RetainedWalk,
 )
 from gradsense.machine.interpreter import Machine
+from gradsense.machine.limits import TIME, Limits
 from gradsense.machine.modules import Workspace
-from gradsense.machine.state import BranchKey, Knowledge, Limits
+from gradsense.machine.state import BranchKey, Knowledge
 from gradsense.machine.units import Unit, runner, units_of
 from gradsense.syntax.parse import ParsedModule
 
@@ -44,7 +45,7 @@ class Exploration:
         doubts: why it was not, for those where it was not.
         called: the functions that were entered.
         paths: how many paths were run.
-        cut_short: whether a bound on work left something out.
+        left_out: what bounds on work left out, as `limits` words it.
         walks_by_itself: whether the module level walks a graph: the file is a whole program.
         failures: statements that the machine itself could not run.
     """
@@ -54,7 +55,7 @@ class Exploration:
     doubts: dict[tuple[object, ...], str] = field(default_factory=dict)
     called: set[ast.AST] = field(default_factory=set)
     paths: int = 0
-    cut_short: bool = False
+    left_out: set[str] = field(default_factory=set)
     walks_by_itself: bool = False
     failures: list[str] = field(default_factory=list)
 
@@ -64,7 +65,7 @@ class Exploration:
         for machine in machines:
             self.paths += 1
             self.called |= machine.called | machine.handed_over
-            self.cut_short = self.cut_short or machine.cut_short
+            self.left_out |= machine.left_out
             self.failures += [f for f in machine.failures if f not in self.failures]
             for key, known in machine.sites.items():
                 self.sites[key] = self.sites.get(key, False) or known
@@ -107,7 +108,7 @@ def explore(
         if unit.node in result.called:
             continue
         if time.monotonic() > deadline:
-            result.cut_short = True
+            result.left_out.add(TIME)
             break
         result.called.add(unit.node)
         share = min(deadline, time.monotonic() + max(limits.seconds / 4, 0.5))

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import copy
 import os
+import time
 from collections.abc import Callable
 
 from gradsense.machine import conclude
 from gradsense.machine.books import PathEnds
 from gradsense.machine.frames import Frame
 from gradsense.machine.sharing import forget_use, is_static
-from gradsense.machine.state import CONTROL, BranchKey, OutOfBudget
+from gradsense.machine.limits import IMPORTS, STACK, OutOfBudget
+from gradsense.machine.state import CONTROL, BranchKey
 from gradsense.machine.statements import Statements
 from gradsense.machine.tri import YES
 from gradsense.machine.values import (
@@ -22,6 +24,10 @@ from gradsense.machine.values import (
     Value,
 )
 from gradsense.syntax.parse import ParsedModule
+
+
+# Seconds that a path which took too long may still draw its conclusions.
+CONCLUDING = 0.5
 
 
 class Machine(Statements):
@@ -73,8 +79,10 @@ class Machine(Statements):
             run()
         except PathEnds:
             self.ended_early = True
-        except (OutOfBudget, RecursionError):
-            self.cut_short = True
+        except OutOfBudget:
+            self.ended_early = True
+        except RecursionError:
+            self.left_out.add(STACK)
             self.ended_early = True
         except CONTROL:
             pass
@@ -89,7 +97,14 @@ class Machine(Statements):
 
     def conclude(self) -> None:
         """Reports what can only be said when the path is over."""
-        conclude.conclude(self)
+        self.renew_budget()
+        self.deadline = max(self.deadline, time.monotonic() + CONCLUDING)
+        try:
+            conclude.conclude(self)
+        except OutOfBudget:
+            pass
+        except Exception as error:
+            self.failures.append(f"{self.program.source.path}:1: {type(error).__name__}: {error} (concluding)")
         self.workspace.shared.restore()
 
     # ------------------------------------------------------------------ units
@@ -131,7 +146,8 @@ class Machine(Statements):
         self.forced = forced
         self.branches = {}
         self.new_facts = False
-        self.steps_taken = 0
+        self.renew_budget()
+        self.left_out = set()
         self.order = self.node_count = self.loop_count = 0
         self.reached = set()
         self.optimizers = []
@@ -176,7 +192,7 @@ class Machine(Statements):
             frame.variables["__path__"] = real
             return module
         if len(self.loaded) > self.limits.imports:
-            self.cut_short = True
+            self.left_out.add(IMPORTS)
             return None
         parsed = self.workspace.parsed(path)
         if parsed is None:

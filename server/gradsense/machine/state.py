@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Node, Store, Tensor, Walk
+from gradsense.machine.limits import STEPS, TIME, Limits, OutOfBudget
 from gradsense.machine.modules import Workspace
 from gradsense.machine.place import Place
 from gradsense.machine.tri import MAYBE, YES
@@ -36,9 +37,6 @@ from gradsense.syntax.parse import ParsedModule
 if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
 
-
-class OutOfBudget(Exception):
-    """The bound on work for one path is reached."""
 
 
 class ReturnSignal(Exception):
@@ -67,24 +65,6 @@ class ProgramRaises(Exception):
 
 CONTROL = (ReturnSignal, BreakSignal, ContinueSignal, ProgramRaises, OutOfBudget)
 
-
-@dataclass
-class Limits:
-    """Bounds on work.
-
-    Args:
-        paths: how many paths of the module level are run; a unit gets a third.
-        steps: expressions and statements evaluated on one path.
-        seconds: wall time for one file.
-        depth: nested calls.
-        imports: how many files of the workspace one path may load.
-    """
-
-    paths: int = 24
-    steps: int = 120_000
-    seconds: float = 8.0
-    depth: int = 18
-    imports: int = 60
 
 
 BranchKey = tuple[str, int, int]
@@ -123,6 +103,10 @@ class State(Walking):
         self.new_facts = False
         self.branches: dict[BranchKey, bool] = {}
         self.steps_taken = 0
+        self.visits_made = 0
+        # When the clock is looked at again.
+        self.next_step_look = 0
+        self.next_visit_look = 0
         self.file_frame = Frame(program.source)
         self.frame = self.file_frame
         self.frames: list[Frame] = [self.file_frame]
@@ -132,7 +116,8 @@ class State(Walking):
         self.loop_count = 0
         self.escaped: list[Node] = []
         self.failures: list[str] = []
-        self.cut_short = False
+        # What bounds on work left out, as `limits` words it.
+        self.left_out: set[str] = set()
         self.is_unit = False
         # Scalars with a graph that were given a name.
         self.losses: list[tuple[Store, Tensor]] = []
@@ -174,10 +159,24 @@ class State(Walking):
             OutOfBudget: when the path took too long.
         """
         self.steps_taken += 1
-        if self.steps_taken > self.limits.steps or (self.steps_taken & 255 == 0 and time.monotonic() > self.deadline):
-            self.cut_short = True
+        if self.steps_taken >= self.next_step_look:
+            self.next_step_look = self.steps_taken + 256
+            self._look(self.steps_taken > self.limits.steps)
+
+    def spend(self, visits: int) -> None:
+        self.visits_made += visits
+        if self.visits_made >= self.next_visit_look:
+            self.next_visit_look = self.visits_made + 50_000
+            self._look(self.visits_made > self.limits.visits)
+
+    def _look(self, exhausted: bool) -> None:
+        if exhausted or time.monotonic() > self.deadline:
+            self.left_out.add(STEPS if exhausted else TIME)
             raise OutOfBudget
 
+    def renew_budget(self) -> None:
+        """Begins to count anew."""
+        self.steps_taken = self.visits_made = self.next_step_look = self.next_visit_look = 0
     def note_site(self, known: bool, doubt: str = "its root is not known") -> None:
         """Counts a walk towards coverage."""
         key = self.here().key

@@ -12,7 +12,8 @@ from gradsense.machine.events import DiscardedResult, UselessMutation
 from gradsense.machine.expressions import TENSOR_OPERATORS, Expressions
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Tensor
-from gradsense.machine.iteration import PASSES
+from gradsense.machine.iteration import PASSES, StopGenerator
+from gradsense.machine.limits import STACK
 from gradsense.machine.state import (
     CONTROL,
     BreakSignal,
@@ -101,17 +102,23 @@ class Statements(Expressions):
         self.node = node
         try:
             runner(node)
-        except CONTROL:
+        except (*CONTROL, PathEnds, StopGenerator):
             raise
-        except (PathEnds, RecursionError):
-            raise
-        except Exception as error:
-            if type(error).__name__ == "StopGenerator":
+        except RecursionError:
+            # Near the end of the stack there is no room to go on.
+            if self.depth > self.is_unit:
                 raise
+            self.left_out.add(STACK)
+            self._lose(node)
+        except Exception as error:
             self.failures.append(f"{self.source.path}:{node.lineno}: {type(error).__name__}: {error}")
-            for part in ast.walk(node):
-                if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-                    self.frame.variables[part.id] = Unknown(name=part.id)
+            self._lose(node)
+
+    def _lose(self, node: ast.stmt) -> None:
+        """Takes for unknown what a statement would have set."""
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                self.frame.variables[part.id] = Unknown(name=part.id)
 
     # ------------------------------------------------------------------ simple statements
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from gradsense.machine.graph import Cut, Node, Store, Tensor
+from gradsense.machine.limits import LONGEST_TEXT, MOST_BITS
 from gradsense.machine.place import Epoch, Place
 from gradsense.machine.tri import Tri
 from gradsense.syntax.source import Source
@@ -266,7 +267,7 @@ class External:
 class ClassValue:
     """A class of the program."""
 
-    __slots__ = ("bases", "fields", "name", "namespace", "node", "source")
+    __slots__ = ("bases", "fields", "name", "namespace", "node", "order", "source")
 
     def __init__(self, node: ast.ClassDef, source: Source, bases: list[Value]) -> None:
         self.node = node
@@ -276,14 +277,20 @@ class ClassValue:
         self.namespace: dict[str, Value] = {}
         # Fields of a dataclass or a NamedTuple: (name, default expression).
         self.fields: list[tuple[str, ast.expr | None]] | None = None
+        self.order: list[ClassValue] | None = None
 
     def linear(self) -> list[ClassValue]:
         """This class and its bases in the program, nearest first (depth first, repeats dropped)."""
-        out: list[ClassValue] = [self]
-        for base in self.bases:
-            if isinstance(base, ClassValue):
-                out += [b for b in base.linear() if b not in out]
-        return out
+        if self.order is None:
+            found: dict[ClassValue, None] = {}
+            todo = [self]
+            while todo:
+                cls = todo.pop()
+                if cls not in found:
+                    found[cls] = None
+                    todo += [base for base in reversed(cls.bases) if isinstance(base, ClassValue)]
+            self.order = list(found)
+        return self.order
 
     def find(self, name: str) -> Value:
         """The class attribute, or None; use `has` where None is a value."""
@@ -529,24 +536,45 @@ class ProgramModule:
         self.frame = frame
 
 
-def tensors_in(value: Value, depth: int = 0) -> list[Tensor]:
-    """The tensors in a value and in the containers that it is made of, to a depth of six."""
-    if isinstance(value, Tensor):
-        return [value]
-    if depth > 6:
-        return []
-    parts: Iterable[Value] = ()
+def bounded(value: Value) -> Value:
+    """The value itself; an unknown number where a text is too long or a number too big to go on with."""
+    if isinstance(value, int):
+        return value if value.bit_length() <= MOST_BITS else a_number()
+    return a_number() if isinstance(value, str) and len(value) > LONGEST_TEXT else value
+
+
+def parts_of(value: Value) -> Iterable[Value]:
+    """What a container holds; nothing for other values."""
     if isinstance(value, ListValue):
-        parts = value.items
-    elif isinstance(value, DictValue):
-        parts = value.items.values()
-    elif isinstance(value, tuple):
-        parts = value
-    elif isinstance(value, Distribution):
-        return value.tensors()
-    elif isinstance(value, Instance) and not value.is_module and value.cls is not None:
-        parts = value.attributes.values()
-    return [t for part in parts for t in tensors_in(part, depth + 1)]
+        return value.items
+    if isinstance(value, DictValue):
+        return value.items.values()
+    return value if isinstance(value, tuple) else ()
+
+
+def tensors_in(value: Value) -> list[Tensor]:
+    """The tensors in a value and in the containers that it is made of, to a depth of six.
+
+    A container that is met again, as in a list that holds itself, is not looked into again.
+    """
+    found: list[Tensor] = []
+    seen: set[int] = set()
+    todo: list[tuple[Value, int]] = [(value, 0)]
+    while todo:
+        value, depth = todo.pop()
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif isinstance(value, Distribution):
+            found += value.tensors()
+        elif depth <= 6 and id(value) not in seen:
+            parts = parts_of(value)
+            if isinstance(value, Instance) and not value.is_module and value.cls is not None:
+                parts = value.attributes.values()
+            inner = [(part, depth + 1) for part in parts if not isinstance(part, SCALARS)]
+            if inner:
+                seen.add(id(value))
+                todo += reversed(inner)
+    return found
 
 
 class LoopIndex(Unknown):

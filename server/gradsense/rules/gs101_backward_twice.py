@@ -8,7 +8,7 @@ from gradsense.fixes.fix import Fix
 from gradsense.machine.events import WalkedTwice
 from gradsense.machine.place import Place
 from gradsense.rules.base import SECOND_TIME, Rule
-from gradsense.rules.repairs.rewalking import keep_graph, take_out, walk_once, zeroed_before
+from gradsense.rules.repairs.rewalking import compute_again, keep_graph, take_out, walk_once, zeroed_between
 from gradsense.rules.wording import line_of, op_name
 
 
@@ -36,15 +36,13 @@ class BackwardTwice(Rule[WalkedTwice]):
 
     def fixes(self, event: WalkedTwice) -> Iterator[Fix]:
         first, second = event.first, event.walk
-        if event.entry is None and self._is_repeated(event):
-            yield from take_out(first if zeroed_before(second) and not event.stepped else second)
-            yield from keep_graph(first, alters=True)
-            return
-        if event.entry is not None:
+        plain = first.kind == second.kind == "backward" and not first.partial and not second.partial
+        zeroed = zeroed_between(first, second)
+        if plain and zeroed and event.stepped:
+            yield from compute_again(second)
+        if plain and event.entry is None:
+            yield from take_out(first if zeroed and not event.stepped else second)
+        elif plain:
             yield from walk_once(first, second)
-        yield from keep_graph(first)
-
-    def _is_repeated(self, event: WalkedTwice) -> bool:
-        """Whether the second walk can do nothing but add the same gradients once more."""
-        first, second = event.first, event.walk
-        return first.kind == second.kind == "backward" and not first.partial and not second.partial
+        # Of two plain walks the second adds the gradients of the first once more.
+        yield from keep_graph(first, alters=plain)

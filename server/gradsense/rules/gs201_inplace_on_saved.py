@@ -36,4 +36,4 @@ class InplaceOnSaved(Rule[SavedModified]):
 
     def fixes(self, event: SavedModified) -> Iterator[Fix]:
         yield from separate(event.write, event.saved, event.node, event.walk)
-        yield from reorder(event.node, event.write, event.walk)
+        yield from reorder(event.node, event.saved, event.write, event.walk)

@@ -45,4 +45,4 @@ class InplaceThroughDetach(Rule[SavedModified | SilentlyModified]):
         yield from copy_alias(event.write)
         yield from save_copies(event.node, event.saved, event.write, event.walk)
         if event.walk is not None:
-            yield from reorder(event.node, event.write, event.walk)
+            yield from reorder(event.node, event.saved, event.write, event.walk)

@@ -45,4 +45,4 @@ class StepBeforeBackward(Rule[SavedModified]):
         yield from save_copies(event.node, event.saved, event.write, event.walk)
         if event.manner != "carried":
             yield from detach_where_read(event.held, event.entry, event.walk)
-            yield from reorder(event.node, event.write, event.walk)
+            yield from reorder(event.node, event.saved, event.write, event.walk)

@@ -79,7 +79,10 @@ class DeepcopyOfGraphRule(Rule[DeepcopyOfGraph]):
     def fixes(self, event: DeepcopyOfGraph) -> Iterator[Fix]:
         code = code_of(event.place)
         call = code.expression(event.place.node)
-        if isinstance(call, ast.Call) and callee_name(call) == "deepcopy" and len(call.args) == 1:
+        if not isinstance(call, ast.Call) or callee_name(call) != "deepcopy" or len(call.args) != 1:
+            return
+        # A module that holds the tensor is copied by its parts, and has no such method.
+        if code.text(call.args[0]) in event.tensor.names() or code.twin(event.tensor.made.node) is call.args[0]:
             new = f"{method_text(code, call.args[0])}.detach().clone()"
             edits = replace_expression(code.source, code.tree, call, new)
             yield from safe(f"Copy the values alone: `{new}`", edits)

@@ -10,7 +10,7 @@ from gradsense.fixes.fix import Fix
 from gradsense.fixes.keywords import callee_name
 from gradsense.machine.events import NumpyOfGraph
 from gradsense.rules.editing import Code, code_of, safe
-from gradsense.rules.repairs.keeping import carriers
+from gradsense.rules.repairs.carriers import carriers
 from gradsense.rules.wording import quoted
 
 # Methods that a person writes between the tensor and `.numpy()`; the graph is best cut before them.

@@ -16,9 +16,11 @@ from gradsense.machine.place import Place
 from gradsense.machine.values import DictValue, ListValue, NamedTuple
 from gradsense.rules.editing import Code, Loop, code_of, safe, unsafe
 from gradsense.rules.repairs.aliases import frame_of
+from gradsense.rules.repairs.carriers import carriers, structure
 from gradsense.rules.repairs.copies import named_operands
 from gradsense.rules.repairs.cutting import still_learns
-from gradsense.rules.repairs.keeping import Spot, carriers, structure
+from gradsense.rules.repairs.rewalking import meet
+from gradsense.rules.repairs.spot import Spot
 from gradsense.rules.wording import quoted
 
 # What follows a walk within a step.
@@ -83,11 +85,11 @@ def _of_variable(carried: Carried, store: Store) -> Iterator[Fix]:
     if walk is not None and not shared and (inside or code.loops(walk)):
         return
     target = _parsed(store.name)
-    read = target is None or _read_later(code, statement, target, shared[0] if shared else None)
+    read = target is None or _windowed(store, carried.walk) or _read_later(code, statement, target, shared[:1])
     behind = walk is not None and walk.lineno < statement.lineno
     if walk is not None and statement is not None and store.kind == "name":
         yield from _started_anew(carried, store, code, walk, shared)
-    if not read or behind:
+    if (not read or behind) and still_learns(carried.walk, carried.held):
         yield from _at_store(carried, store, code)
     if walk is not None and target is not None:
         yield from _behind_walk(code, walk, store.name, store.what)
@@ -95,9 +97,7 @@ def _of_variable(carried: Carried, store: Store) -> Iterator[Fix]:
         yield from _behind_walk_by_owner(carried, store, store.name, store.what)
 
 
-def _started_anew(
-    carried: Carried, store: Store, code: Code, walk: ast.stmt, loops: Sequence[Loop]
-) -> Iterator[Fix]:
+def _started_anew(carried: Carried, store: Store, code: Code, walk: ast.stmt, loops: Sequence[Loop]) -> Iterator[Fix]:
     """A total that is itself walked starts at its first number again behind the walk."""
     root = carried.walk.root
     if root is None or store.name not in root.names() or not loops or root.number_of_elements not in (1, None):
@@ -107,7 +107,8 @@ def _started_anew(
         for statement in reversed(block.statements[: block.index]) if block is not None else ():
             if isinstance(statement, ast.Assign) and store.name in stored_names(statement):
                 value, targets = statement.value, statement.targets
-                if isinstance(value, ast.Constant) and len(targets) == 1 and isinstance(targets[0], ast.Name):
+                number = isinstance(value, ast.Constant) and isinstance(value.value, int | float)
+                if number and len(targets) == 1 and isinstance(targets[0], ast.Name):
                     edits = insert_after(code.source, code.tree, _end_of_step(code, walk), code.text(statement))
                     yield from safe(f"Start `{store.name}` anew after the walk on line {walk.lineno}", edits)
                 return
@@ -125,7 +126,8 @@ def _at_store(carried: Carried, store: Store, code: Code) -> Iterator[Fix]:
     if isinstance(statement, ast.Assign | ast.AnnAssign) and not _is_unpacked(statement):
         for part in carriers(code, value, carried.held):
             spot = Spot(code, part, structure(store.what) if part is value else ())
-            yield from safe(f"Detach {spot.text} where `{store.name}` keeps it", spot.detached())
+            keeper = quoted(store.name or store.place.text)
+            yield from safe(f"Detach {spot.text} where {keeper} keeps it", spot.detached())
         return
     if isinstance(statement, ast.Expr):
         for part in carriers(code, value, carried.held):
@@ -200,7 +202,9 @@ def _detaching(code: Code, name: str, what: object) -> str:
     if isinstance(what, NamedTuple):
         return f"{name} = {name}._make(s.detach() for s in {name})"
     if isinstance(what, ListValue) and what.kind == "deque":
-        return f"{name} = type({name})((s.detach() for s in {name}), {name}.maxlen)"
+        made = code.expression(what.made.node) if what.made is not None and what.made.source is code.source else None
+        kind = code.text(made.func) if isinstance(made, ast.Call) else f"type({name})"
+        return f"{name} = {kind}((s.detach() for s in {name}), maxlen={name}.maxlen)"
     kinds = structure(what)
     helper = next((known for known in _HELPERS if _defines(code.tree, known)), None) if kinds else None
     return f"{name} = {detached_code(name, kinds, helper)}"
@@ -225,7 +229,9 @@ def _of_container(carried: Carried, store: Store) -> Iterator[Fix]:
     if isinstance(losses, ListValue):
         yield from _emptied(carried, losses)
     target = _parsed(name)
-    if statement is not None and (target is None or not _read_later(code, statement, target, None)):
+    if statement is not None and (
+        target is None or not (_windowed(store, carried.walk) or _read_later(code, statement, target, []))
+    ):
         yield from _at_store(carried, store, code)
     for known in reversed(container.stores):
         walk = _in_function_of(known, carried.walk.place)
@@ -342,13 +348,27 @@ def _is_passing(store: Store) -> bool:
     if store.kind != "item" or (isinstance(container, ListValue | DictValue) and container.stores):
         return False
     node = store.place.node
-    return not (isinstance(node, ast.Subscript) or (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)))
+    return not (
+        isinstance(node, ast.Subscript) or (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute))
+    )
 
 
 def _in_function_of(store: Store, place: Place) -> ast.stmt | None:
     """The statement of the store's function in which a place was reached; None where the function was over."""
     frame = frame_of(store.place, place)
     return None if frame is None else code_of(frame).statement(frame.node)
+
+
+def _windowed(store: Store, walk: Walk) -> bool:
+    """Whether several stores of one place are walked at once, as where a walk follows an inner loop over time."""
+    kept, walked = meet(store.place, walk.place)
+    if kept.source is not walked.source:
+        return True
+    code = code_of(kept)
+    statement, late = code.statement(kept.node), code.statement(walked.node)
+    if statement is None or late is None:
+        return True
+    return bool(set(code.loops(statement)) - set(code.loops(late)))
 
 
 def _end_of_step(code: Code, walk: ast.stmt) -> ast.stmt:
@@ -366,7 +386,7 @@ def _end_of_step(code: Code, walk: ast.stmt) -> ast.stmt:
     return last
 
 
-def _read_later(code: Code, statement: ast.stmt, target: ast.expr, loop: Loop | None) -> bool:
+def _read_later(code: Code, statement: ast.stmt, target: ast.expr, loops: Sequence[Loop]) -> bool:
     """Whether `target` is read after `statement`, within the same pass or the same function."""
     current: ast.AST = statement
     for owner in reversed(code.ancestors(statement)):
@@ -376,7 +396,7 @@ def _read_later(code: Code, statement: ast.stmt, target: ast.expr, loop: Loop | 
                 later = statements[statements.index(current) + 1 :]
                 if any(mentions(one, target) for one in later):
                     return True
-        if owner is loop or isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if owner in loops or isinstance(owner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             return False
         current = owner
     return False

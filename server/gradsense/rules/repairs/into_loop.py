@@ -13,8 +13,9 @@ from gradsense.machine.graph import Node, Store, Tensor, Walk
 from gradsense.machine.graph_search import reachable
 from gradsense.rules.editing import Code, Loop, code_of, safe, unsafe
 from gradsense.rules.repairs.aliases import frame_of
+from gradsense.rules.repairs.carriers import carriers, structure
 from gradsense.rules.repairs.cutting import still_learns
-from gradsense.rules.repairs.keeping import Spot, carriers, structure
+from gradsense.rules.repairs.spot import Spot
 
 
 def compute_each_pass(held: Tensor | None, stores: Sequence[Store], walk: Walk) -> Iterator[Fix]:
@@ -76,7 +77,9 @@ def treat_as_constant(held: Tensor | None, stores: Sequence[Store], walk: Walk) 
 
 def _with_its_makers(code: Code, block: Block, made: ast.stmt, node: Node | None, loop: Loop) -> list[ast.stmt]:
     """The statements before the loop that the value's graph was built by, and what depends on them."""
-    places = [place for n in reachable([node]) for place in (n.place, *n.place.stack)]
+    # What makes a parameter or a module stays where it is.
+    nodes = [n for n in reachable([node]) if n.accumulates is None]
+    places = [place for n in nodes for place in (n.place, *n.place.stack)]
     built = {id(code.twin(place.node)) for place in places if place.source is code.source}
     found: list[ast.stmt] = []
     bound: set[str] = set()

@@ -8,17 +8,20 @@ from collections.abc import Iterator
 from gradsense.fixes.fix import Fix
 from gradsense.fixes.move import move_after, move_before, move_group_after
 from gradsense.fixes.tree import loaded_names, stored_names
-from gradsense.machine.graph import Node, Walk, Write
+from gradsense.machine.graph import Node, Saved, Walk, Write
 from gradsense.machine.place import Place
 from gradsense.rules.editing import Code, code_of, unsafe
 from gradsense.rules.repairs.rewalking import seen_from
 
+_STEPS = ("step", "fused")
 
-def reorder(node: Node, write: Write, walk: Walk) -> Iterator[Fix]:
+
+def reorder(node: Node, saved: Saved, write: Write, walk: Walk) -> Iterator[Fix]:
     """Computes the forward after the write, or writes after the walk.
 
     Args:
         node: the operation that saved what is written.
+        saved: what it saved.
         write: the step or other write.
         walk: the walk that comes too late.
     """
@@ -31,15 +34,37 @@ def reorder(node: Node, write: Write, walk: Walk) -> Iterator[Fix]:
     made, stepped, walked = found
     if stepped is None or walked is None or stepped is walked:
         return
-    if made is not None and write.kind in ("step", "fused") and made is not stepped:
+    fixes = list(_write_later(code, write, stepped, walked))
+    if made is not None and made is not stepped and write.kind in _STEPS:
         group = _dependents(code, made, stepped)
         edits = move_group_after(code.source, code.tree, group, stepped)
-        yield from unsafe(f"Compute the forward on line {made.lineno} after the step", edits)
-    what = "Step" if write.kind in ("step", "fused") else "Write"
-    edits = move_after(code.source, code.tree, stepped, walked)
+        forward_later = unsafe(f"Compute the forward on line {made.lineno} after the step", edits)
+        fixes = [*forward_later, *fixes] if _trained_between(node, saved, write) else [*fixes, *forward_later]
+    yield from fixes
+
+
+def _write_later(code: Code, write: Write, stepped: ast.stmt, walked: ast.stmt) -> Iterator[Fix]:
+    what = "Step" if write.kind in _STEPS else "Write"
+    # A scaler steps once between two of its updates.
+    scaled = isinstance(stepped, ast.Expr) and isinstance(stepped.value, ast.Call) and bool(stepped.value.args)
+    edits = None if scaled and write.kind in _STEPS else move_after(code.source, code.tree, stepped, walked)
     yield from unsafe(f"{what} after the walk on line {walked.lineno}", edits)
-    edits = move_before(code.source, code.tree, walked, stepped)
+    edits = None if _zeroes_between(code, stepped, walked) else move_before(code.source, code.tree, walked, stepped)
     yield from unsafe(f"Walk before the {what.lower()} on line {stepped.lineno}", edits)
+
+
+def _zeroes_between(code: Code, stepped: ast.stmt, walked: ast.stmt) -> bool:
+    block = code.block(walked)
+    between = block.statements[block.statements.index(stepped) : block.index] if block is not None else []
+    return any(isinstance(node, ast.Attribute) and node.attr == "zero_grad" for one in between for node in ast.walk(one))
+
+
+def _trained_between(node: Node, saved: Saved, write: Write) -> bool:
+    """Whether the step uses a gradient that was made after the operation: then the step is in its place."""
+    tensor = saved.tensor
+    leaves = [leaf for leaf in (tensor, tensor.base) if leaf is not None]
+    walks = [c.walk for leaf in leaves for c in (*leaf.contributions, *leaf.spent)]
+    return any(node.order < walk.order < write.order for walk in walks)
 
 
 def _shared_depth(*places: Place) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gradsense.fixes.fix import Fix
 from gradsense.fixes.keywords import callee_name, set_keyword
+from gradsense.fixes.methods import replace_expression
 from gradsense.fixes.move import move_before
 from gradsense.fixes.remove import remove_statement
 from gradsense.fixes.sum_losses import sum_losses
@@ -79,15 +80,40 @@ def read_first(read: Place, walk: Walk) -> Iterator[Fix]:
         yield from safe(f"Read the graph before the walk on line {walked.lineno}", edits)
 
 
-def zeroed_before(walk: Walk) -> bool:
-    """Whether gradients are zeroed right before a walk, in its own block."""
-    code = code_of(walk.place)
-    statement = code.statement(walk.place.node)
+def zeroed_between(first: Walk, second: Walk) -> bool:
+    """Whether gradients are zeroed after the first walk and before the second, in the block of the second."""
+    code = code_of(second.place)
+    statement = code.statement(second.place.node)
     block = code.block(statement) if statement is not None else None
-    before = block.statements[: block.index] if block is not None else []
-    return any(
-        isinstance(node, ast.Attribute) and node.attr == "zero_grad" for one in before for node in ast.walk(one)
-    )
+    if block is None:
+        return False
+    earlier, _ = meet(first.place, second.place)
+    start = code.statement(earlier.node) if earlier.source is code.source else None
+    begin = next((i + 1 for i, one in enumerate(block.statements) if one is start), 0)
+    between = block.statements[begin : block.index]
+    return any(_mentions_attribute(one, "zero_grad") for one in between)
+
+
+def compute_again(walk: Walk) -> Iterator[Fix]:
+    """Computes a loss anew where it is walked again: the parameters have moved since."""
+    root = walk.root
+    code = code_of(walk.place)
+    call = code.expression(walk.place.node)
+    loss = call.func.value if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) else None
+    if root is None or not isinstance(loss, ast.Name) or not isinstance(call, ast.Call) or call.args:
+        return
+    for store in reversed(root.stores):
+        value = code.expression(store.value) if store.place.source is code.source else None
+        if store.name == loss.id and value is not None and code.function(value) is code.function(loss):
+            text = code.text(value)
+            new = text if isinstance(value, ast.Call) else f"({text})"
+            edits = replace_expression(code.source, code.tree, loss, new)
+            yield from unsafe(f"Compute `{loss.id}` again on line {loss.lineno}", edits)
+            return
+
+
+def _mentions_attribute(statement: ast.stmt, name: str) -> bool:
+    return any(isinstance(node, ast.Attribute) and node.attr == name for node in ast.walk(statement))
 
 
 def meet(one: Place, other: Place) -> tuple[Place, Place]:

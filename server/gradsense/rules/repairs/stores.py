@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from gradsense.fixes.fix import Edits, Fix
 from gradsense.fixes.insert import insert_after
-from gradsense.fixes.tree import mentions
+from gradsense.fixes.tree import mentions, scope_of
 from gradsense.machine.events import GraphGrows
-from gradsense.machine.graph import Tensor
+from gradsense.machine.graph import Store, Tensor
 from gradsense.machine.values import ListValue
 from gradsense.rules.editing import Code, code_of, safe, unsafe
 from gradsense.rules.repairs.keeping import as_numbers, detached, listed, spots
@@ -43,15 +43,27 @@ def _read_back(event: GraphGrows, code: Code, statement: ast.stmt) -> bool:
     """Whether a walk went through what was computed for the store alone, so that it read it from the container."""
     own = set(ast.walk(statement))
     for tensor in event.kept:
-        place = tensor.node.place if tensor.node is not None else tensor.made
-        walked = tensor.node is not None and tensor.node.walked is not None
-        if walked and place.source is code.source and code.twin(place.node) in own and not _is_named(tensor):
+        if tensor.node is None or tensor.node.walked is None:
+            continue
+        place = tensor.node.place
+        made_for_it = place.source is code.source and code.twin(place.node) in own
+        named = [store for store in tensor.stores if store.kind == "name"]
+        if (named or made_for_it) and not any(_is_read(store, own) for store in named):
             return True
     return False
 
 
-def _is_named(tensor: Tensor) -> bool:
-    return any(store.kind == "name" for store in tensor.stores)
+def _is_read(store: Store, storing: set[ast.AST]) -> bool:
+    """Whether a variable is read anywhere but in the statement that stores its value in the container."""
+    code = code_of(store.place)
+    target = code.twin(store.place.node)
+    if not isinstance(target, ast.Name):
+        return True
+    scope = scope_of(code.tree, target)
+    return any(
+        isinstance(node, ast.Name) and node.id == target.id and isinstance(node.ctx, ast.Load) and node not in storing
+        for node in ast.walk(scope)
+    )
 
 
 def _cleared(event: GraphGrows) -> Iterator[Fix]:

@@ -14,8 +14,11 @@ from gradsense.fixes.tree import mentions, same_expression, scope_of
 from gradsense.fixes.values import is_cut, is_number
 from gradsense.machine.events import GraphGrows
 from gradsense.rules.editing import Code, code_of, safe
-from gradsense.rules.repairs.keeping import Spot, as_given, as_numbers, detached, listed, names_below
+from gradsense.rules.repairs.carriers import names_below
+from gradsense.rules.repairs.handing import as_given
+from gradsense.rules.repairs.keeping import as_numbers, detached, listed
 from gradsense.rules.repairs.readers import used_as_tensor
+from gradsense.rules.repairs.spot import Spot
 from gradsense.rules.wording import quoted
 
 # Functions of torch whose result has no graph, whatever they are given.

@@ -1,0 +1,49 @@
+"""How much work a check may be, and what a person is told where a bound left something out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class OutOfBudget(Exception):
+    """The bound on work is reached: the path ends here."""
+
+
+@dataclass
+class Limits:
+    """Bounds on work.
+
+    Args:
+        paths: how many paths of the module level are run; a unit gets a third.
+        steps: expressions and statements evaluated on one path.
+        visits: nodes of graphs and values looked at on one path, and as many again to draw conclusions.
+        seconds: wall time for one file.
+        depth: nested calls.
+        imports: how many files of the workspace one path may load.
+    """
+
+    paths: int = 24
+    steps: int = 120_000
+    visits: int = 12_000_000
+    seconds: float = 8.0
+    depth: int = 18
+    imports: int = 60
+
+
+# What is said of a bound that was met.
+STEPS = "a path reached the bound on work"
+TIME = "the time for one file reached the bound on work"
+DEPTH = "calls were nested too deep"
+STACK = "expressions or values were nested too deep"
+IMPORTS = "it imports too many files"
+SIZE = "of something very long only the beginning was read"
+
+# Of a longer display only the beginning is evaluated.
+LONGEST_DISPLAY = 2_000
+# No list, tuple or dictionary that the program builds is followed any longer.
+MOST_HELD = 4_000
+# No text is longer than this, and no whole number has more bits.
+LONGEST_TEXT = 4_096
+MOST_BITS = 256
+# A tensor is split into so many parts at most, and a layer made of so many others.
+MOST_PARTS = 300
