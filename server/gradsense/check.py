@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from gradsense.machine.events import Event
 from gradsense.machine.explore import Exploration, explore
-from gradsense.machine.modules import Workspace
 from gradsense.machine.limits import Limits
+from gradsense.machine.modules import Workspace
 from gradsense.rules.finding import Finding
 from gradsense.rules.registry import findings_of
 from gradsense.syntax.parse import ParsedModule, parse

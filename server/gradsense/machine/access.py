@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from gradsense.machine import library
 from gradsense.machine.events import GradOfNonLeaf, GradOfNonLeafUsed, RequiresGradOfNonLeaf, SavedRead
 from gradsense.machine.graph import Cut, Storage, Tensor, Write
+from gradsense.machine.limits import MOST_HELD, SIZE
 from gradsense.machine.place import Place
 from gradsense.machine.shapes import index_shape
 from gradsense.machine.state import State
@@ -451,7 +453,9 @@ class Access(State):
         if isinstance(index, slice):
             copy = ListValue(value.items, self.here(), value.kind)
             copy.open, copy.homogeneous = value.open, value.homogeneous
-            if all(part is None or isinstance(part, int) for part in (index.start, index.stop, index.step)):
+            self.spend(len(value.items))
+            parts = (index.start, index.stop, index.step)
+            if index.step != 0 and all(part is None or isinstance(part, int) for part in parts):
                 copy.items = value.items[index]
             return copy
         return value.items[-1] if value.items else Unknown()
@@ -568,8 +572,16 @@ class Access(State):
             return
         library.in_place.write(self.machine, tensor, "index_put", operands)
 
-    @staticmethod
-    def _set_list_item(value: ListValue, index: Value, new: Value) -> None:
+    def extend(self, container: ListValue, added: Sequence[Value]) -> None:
+        """Puts items at the end of a list, as far as they are followed."""
+        self.spend(len(added))
+        if len(container.items) + len(added) > MOST_HELD:
+            container.open = True
+            self.left_out.add(SIZE)
+            return
+        container.items.extend(added)
+
+    def _set_list_item(self, value: ListValue, index: Value, new: Value) -> None:
         if isinstance(index, int) and -len(value.items) <= index < len(value.items):
             value.items[index] = new
         elif isinstance(index, slice):
@@ -578,10 +590,11 @@ class Access(State):
                 if (
                     all(part is None or isinstance(part, int) for part in (index.start, index.stop))
                     and index.step is None
+                    and len(value.items) + len(parts) <= MOST_HELD
                 ):
                     value.items[index] = parts
                 else:
-                    value.items.extend(parts)
+                    self.extend(value, parts)
         elif value.items:
             value.items[-1] = new
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradsense.machine import library
@@ -12,6 +12,7 @@ from gradsense.machine.calls import Calls
 from gradsense.machine.events import InputOverwritten
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Tensor
+from gradsense.machine.limits import LONGEST_DISPLAY, MOST_HELD, SIZE
 from gradsense.machine.shapes import broadcast
 from gradsense.machine.values import (
     SCALARS,
@@ -28,6 +29,8 @@ from gradsense.machine.values import (
     Unknown,
     Value,
     a_number,
+    bounded,
+    parts_of,
 )
 
 TENSOR_OPERATORS: dict[type[ast.operator], str] = {
@@ -134,7 +137,7 @@ class Expressions(Calls):
     @staticmethod
     def _constant(node: ast.Constant) -> Value:
         value = node.value
-        return value if isinstance(value, SCALARS) or value is ... else a_number()
+        return bounded(value) if isinstance(value, SCALARS) or value is ... else a_number()
 
     def _name(self, node: ast.Name) -> Value:
         found, value = self.get_name(node.id)
@@ -161,16 +164,36 @@ class Expressions(Calls):
         return self.get_attribute(value, node.attr)
 
     def _tuple(self, node: ast.Tuple) -> Value:
+        if len(node.elts) > LONGEST_DISPLAY:
+            return self._display(node, "list")
         return tuple(self._elements(node.elts))
 
     def _list(self, node: ast.List) -> Value:
-        items = self._elements(node.elts)
-        made = ListValue(items, self.here(node))
+        return self._display(node, "list")
+
+    def _set(self, node: ast.Set) -> Value:
+        return self._display(node, "set")
+
+    def _display(self, node: ast.List | ast.Set | ast.Tuple, kind: str) -> ListValue:
+        items = self._elements(node.elts[:LONGEST_DISPLAY])
+        made = ListValue(items, self.here(node), kind)
+        if len(node.elts) > LONGEST_DISPLAY:
+            made.open = True
+            self._note_length(node.elts)
         self._note_elements(made, items, node)
         return made
 
-    def _set(self, node: ast.Set) -> Value:
-        return ListValue(self._elements(node.elts), self.here(node), "set")
+    def _note_length(self, rest: Sequence[ast.expr]) -> None:
+        """Of a table of numbers and texts nothing is missed; of other elements something may be."""
+        if not all(isinstance(part, ast.Constant) for part in rest):
+            self.left_out.add(SIZE)
+
+    def _limited(self, items: list[Value]) -> list[Value]:
+        """The items as far as they are followed."""
+        self.spend(len(items))
+        if len(items) > MOST_HELD:
+            self.left_out.add(SIZE)
+        return items[:MOST_HELD]
 
     def _note_elements(self, made: ListValue, items: list[Value], node: ast.AST) -> None:
         for item in items:
@@ -188,7 +211,10 @@ class Expressions(Calls):
 
     def _dict(self, node: ast.Dict) -> Value:
         made = DictValue(made=self.here(node))
-        for key, value_node in zip(node.keys, node.values, strict=True):
+        if len(node.keys) > LONGEST_DISPLAY:
+            made.open = True
+            self._note_length(node.values)
+        for key, value_node in zip(node.keys[:LONGEST_DISPLAY], node.values, strict=False):
             value = self.evaluate(value_node)
             if key is None:
                 if isinstance(value, DictValue):
@@ -201,8 +227,8 @@ class Expressions(Calls):
 
     def _joined(self, node: ast.JoinedStr) -> Value:
         parts: list[str] = []
-        known = True
-        for part in node.values:
+        known = len(node.values) <= LONGEST_DISPLAY
+        for part in node.values[:LONGEST_DISPLAY]:
             if isinstance(part, ast.Constant):
                 parts.append(str(part.value))
             elif isinstance(part, ast.FormattedValue):
@@ -211,7 +237,7 @@ class Expressions(Calls):
                     parts.append(str(value))
                 else:
                     known = False
-        return "".join(parts) if known else a_number()
+        return bounded("".join(parts)) if known else a_number()
 
     def _formatted(self, node: ast.FormattedValue) -> Value:
         self.evaluate(node.value)
@@ -329,8 +355,8 @@ class Expressions(Calls):
             if op is ast.Mod and isinstance(left, str):
                 return a_number()
             try:
-                return function(left, right)
-            except (ArithmeticError, TypeError, ValueError, MemoryError):
+                return bounded(function(left, right))
+            except (ArithmeticError, TypeError, ValueError):
                 return a_number()
         return self._container_binary(op, left, right)
 
@@ -349,18 +375,18 @@ class Expressions(Calls):
             return special[0]
         if op is ast.Add:
             if isinstance(left, ListValue) and isinstance(right, ListValue | tuple):
-                made = ListValue([*left.items, *_parts(right)], self.here(), left.kind)
-                made.open = left.open or (isinstance(right, ListValue) and right.open)
+                made = self._joined_list([*left.items, *parts_of(right)], left.kind)
+                made.open = made.open or left.open or (isinstance(right, ListValue) and right.open)
                 made.homogeneous = left.homogeneous
                 return made
             if isinstance(left, tuple) and isinstance(right, tuple):
-                return left + right
+                return left + right if len(left) + len(right) <= MOST_HELD else self._joined_list([*left, *right])
         if op is ast.Mult:
             for value, count in ((left, right), (right, left)):
                 if isinstance(value, ListValue | tuple):
                     times = min(count, 8) if isinstance(count, int) and not isinstance(count, bool) else 2
-                    parts = _parts(value) * max(times, 0)
-                    return ListValue(parts, self.here()) if isinstance(value, ListValue) else tuple(parts)
+                    made = self._joined_list(list(parts_of(value)) * max(times, 0))
+                    return tuple(made.items) if isinstance(value, tuple) and not made.open else made
         if op is ast.BitOr and isinstance(left, DictValue) and isinstance(right, DictValue):
             return DictValue({**left.items, **right.items}, self.here())
         if isinstance(left, Unknown) or isinstance(right, Unknown):
@@ -381,6 +407,12 @@ class Expressions(Calls):
         if left is None or right is None:
             self.use_of_none()
         return Unknown()
+
+    def _joined_list(self, items: list[Value], kind: str = "list") -> ListValue:
+        """A list of items that may be too many to follow them all."""
+        made = ListValue(self._limited(items), self.here(), kind)
+        made.open = len(items) > MOST_HELD
+        return made
 
     # ------------------------------------------------------------------ comparisons
 
@@ -625,12 +657,6 @@ def _decorator_name(node: ast.expr) -> str:
     if isinstance(node, ast.Name):
         return node.id
     return node.attr if isinstance(node, ast.Attribute) else ""
-
-
-def _parts(value: Value) -> list[Value]:
-    if isinstance(value, ListValue):
-        return list(value.items)
-    return list(value) if isinstance(value, tuple) else []
 
 
 def _flat(value: tuple[Value, ...]) -> bool:

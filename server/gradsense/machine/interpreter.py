@@ -10,8 +10,8 @@ from collections.abc import Callable
 from gradsense.machine import conclude
 from gradsense.machine.books import PathEnds
 from gradsense.machine.frames import Frame
-from gradsense.machine.sharing import forget_use, is_static
 from gradsense.machine.limits import IMPORTS, STACK, OutOfBudget
+from gradsense.machine.sharing import forget_use, is_static
 from gradsense.machine.state import CONTROL, BranchKey
 from gradsense.machine.statements import Statements
 from gradsense.machine.tri import YES
@@ -24,7 +24,6 @@ from gradsense.machine.values import (
     Value,
 )
 from gradsense.syntax.parse import ParsedModule
-
 
 # Seconds that a path which took too long may still draw its conclusions.
 CONCLUDING = 0.5

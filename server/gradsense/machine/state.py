@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
 
 
-
 class ReturnSignal(Exception):
     """A `return`."""
 
@@ -64,7 +63,6 @@ class ProgramRaises(Exception):
 
 
 CONTROL = (ReturnSignal, BreakSignal, ContinueSignal, ProgramRaises, OutOfBudget)
-
 
 
 BranchKey = tuple[str, int, int]
@@ -177,6 +175,7 @@ class State(Walking):
     def renew_budget(self) -> None:
         """Begins to count anew."""
         self.steps_taken = self.visits_made = self.next_step_look = self.next_visit_look = 0
+
     def note_site(self, known: bool, doubt: str = "its root is not known") -> None:
         """Counts a walk towards coverage."""
         key = self.here().key

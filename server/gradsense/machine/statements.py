@@ -253,7 +253,7 @@ class Statements(Expressions):
             result = current
         elif isinstance(current, ListValue) and isinstance(node.op, ast.Add):
             added = [] if isinstance(value, Unknown) else self.items_of(value, node)[0]
-            current.items.extend(added)
+            self.extend(current, added)
             self.note_items(current, added, node.value)
             result = current
         elif isinstance(current, DictValue) and isinstance(node.op, ast.BitOr) and isinstance(value, DictValue):
@@ -308,7 +308,7 @@ class Statements(Expressions):
             receiver = receiver.children
         if isinstance(receiver, ListValue):
             if isinstance(index, slice):
-                known = all(p is None or isinstance(p, int) for p in (index.start, index.stop, index.step))
+                known = _is_plain(index)
             else:
                 known = isinstance(index, int) and -len(receiver.items) <= index < len(receiver.items)
             if known and isinstance(index, int | slice):
@@ -619,6 +619,12 @@ class Statements(Expressions):
     def import_all(self, module: str, level: int) -> None:
         """`from module import *`."""
         raise NotImplementedError
+
+
+def _is_plain(index: slice) -> bool:
+    """Whether all parts of a slice are known."""
+    parts = (index.start, index.stop, index.step)
+    return index.step != 0 and all(part is None or isinstance(part, int) for part in parts)
 
 
 def _is_data(items: list[Value]) -> bool:

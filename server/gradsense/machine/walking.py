@@ -23,6 +23,9 @@ from gradsense.machine.tri import MAYBE, NO, YES
 from gradsense.machine.values import Optimizer
 from gradsense.syntax.source import Source
 
+# What cuts a graph on purpose as a rule: another cut in the same loss is rather the mistake.
+MEANT_CUTS = ("requires_grad_(False)", "sample")
+
 
 class Walking(Books):
     """The backward half of the books."""
@@ -114,9 +117,10 @@ class Walking(Books):
             if root.origin == "unknown":
                 return False
             spot = self.here()
-            if root.cuts and not (root.cuts[-1].how == "no_grad" and root.cuts[-1].place.source is not self.source):
-                spot = root.cuts[-1].place
-            self.report(NoGraph(place=self.here(), sure=True, tensor=root, cuts=root.cuts, walk_kind=kind, spot=spot))
+            cuts = tuple(sorted(root.cuts, key=lambda c: c.how not in MEANT_CUTS))
+            if cuts and not (cuts[-1].how == "no_grad" and cuts[-1].place.source is not self.source):
+                spot = cuts[-1].place
+            self.report(NoGraph(place=self.here(), sure=True, tensor=root, cuts=cuts, walk_kind=kind, spot=spot))
             return False
         count = root.number_of_elements
         if count is not None and count != 1 and not given_gradient:

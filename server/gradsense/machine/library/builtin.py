@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gradsense.machine.events import SyncEachStep
 from gradsense.machine.graph import Tensor
 from gradsense.machine.library import ops
+from gradsense.machine.limits import MOST_BITS
 from gradsense.machine.state import ProgramRaises
 from gradsense.machine.values import (
     ClassValue,
@@ -27,6 +28,7 @@ from gradsense.machine.values import (
     Value,
     Zipped,
     a_number,
+    bounded,
     number_from,
 )
 
@@ -100,7 +102,8 @@ def _range(machine: Machine, arguments: list[Value], keywords: dict[str, Value],
     numbers = [a for a in arguments if isinstance(a, int)]
     if len(numbers) == len(arguments) and numbers:
         try:
-            return range(*numbers)
+            # Its length must be a number that Python can count.
+            return range(*(max(min(n, 2**60), -(2**60)) for n in numbers))
         except (TypeError, ValueError):
             return a_number()
     start = arguments[0] if len(arguments) > 1 else 0
@@ -232,11 +235,12 @@ def _extreme(smallest: bool) -> Call:
 def _number(convert: Callable[..., object]) -> Call:
     def converted(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
         if arguments and all(isinstance(a, int | float | str | bool) for a in arguments):
+            if convert is round and any(isinstance(a, int) and abs(a) > MOST_BITS for a in arguments[1:]):
+                return a_number()
             try:
-                result = convert(*arguments)
+                return bounded(convert(*arguments))
             except (ArithmeticError, TypeError, ValueError):
                 return a_number()
-            return result
         first = arguments[0] if arguments else None
         if convert is float and isinstance(first, Tensor) and first.device == "cuda" and machine.epoch:
             machine.report(SyncEachStep(place=machine.here(), tensor=first))
@@ -428,7 +432,7 @@ def _globals(machine: Machine, arguments: list[Value], keywords: dict[str, Value
 
 
 def _slice(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
-    return slice(*arguments) if arguments else slice(None)
+    return slice(*arguments) if 0 < len(arguments) <= 3 else slice(None)
 
 
 def _unknown(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
-from gradsense.machine.values import UNKNOWN_KEY, DictValue, ListValue, NamedTuple, Unknown, Value, a_number
+from gradsense.machine.limits import MOST_PARTS
+from gradsense.machine.values import UNKNOWN_KEY, DictValue, ListValue, NamedTuple, Unknown, Value, a_number, bounded
 
 if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
 
+# Fields without a format of their own, which could ask for any width.
+_PLAIN_FIELDS = re.compile(r"(?:[^{}]|\{\{|\}\}|\{\w*\})*")
 STRING_METHODS = frozenset(
     "startswith endswith lower upper split strip replace format join find rstrip lstrip count title isdigit".split()
 )
@@ -38,7 +42,7 @@ def list_method(machine: Machine, value: ListValue, name: str, arguments: list[V
         added = [] if isinstance(first, Unknown) else machine.items_of(first, node)[0]
         if isinstance(first, Unknown):
             value.open = True
-        items.extend(added)
+        machine.extend(value, added)
         machine.note_items(value, added, _syntax(node, 0))
         while value.maximum is not None and len(items) > value.maximum:
             items.pop(0)
@@ -138,15 +142,17 @@ def dict_method(
 def string_method(value: str, name: str, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     """A method of a known string."""
     if name in STRING_METHODS and not keywords and all(isinstance(a, str | int) for a in arguments):
+        if name == "format" and not _PLAIN_FIELDS.fullmatch(value):
+            return a_number()
         try:
             result = getattr(value, name)(*arguments)
-        except (TypeError, ValueError, IndexError, KeyError):
+        except (AttributeError, TypeError, ValueError, IndexError, KeyError, OverflowError):
             return a_number()
-        return ListValue(result) if isinstance(result, list) else result
+        return ListValue(result) if isinstance(result, list) else bounded(result)
     if name == "join" and arguments and isinstance(arguments[0], ListValue):
         parts = arguments[0].items
-        if all(isinstance(p, str) for p in parts):
-            return value.join(str(p) for p in parts)
+        if len(parts) <= MOST_PARTS and all(isinstance(p, str) for p in parts):
+            return bounded(value.join(str(p) for p in parts))
     return a_number()
 
 

@@ -150,8 +150,10 @@ def _from_data(machine: Machine, name: str, first: Value, arguments: list[Value]
         cuts = (*cuts, Cut("torch.tensor", machine.here()))
         if requires is True and any(machine.needs_grad(t) is YES for t in lost):
             machine.report(GraphLost(place=machine.here(), how="tensor", cuts=cuts, tensor=made))
-    numbers = {id(p.cut): p.cut for p in parts if isinstance(p, Unknown) and p.cut is not None}
-    made.cuts = (*cuts, *numbers.values())[-6:]
+    unknowns = [p for p in parts if isinstance(p, Unknown)]
+    numbers = {id(p.cut): p.cut for p in unknowns if p.cut is not None}
+    arrays = merge_cuts(t.cuts for p in unknowns if p.data and p.cut is None for t in p.sources)
+    made.cuts = (*cuts, *arrays, *numbers.values())[-6:]
     if any(t.origin == "unknown" for t in tensors):
         made.origin = "unknown"
     return made

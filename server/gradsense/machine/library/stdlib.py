@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gradsense.machine.graph import Tensor
 from gradsense.machine.library import builtin, tensor_methods, unknown
 from gradsense.machine.library.arguments import argument
+from gradsense.machine.limits import MOST_BITS
 from gradsense.machine.state import ProgramRaises
 from gradsense.machine.values import (
     ContextValue,
@@ -24,6 +25,7 @@ from gradsense.machine.values import (
     Value,
     Zipped,
     a_number,
+    bounded,
     tensors_in,
 )
 
@@ -89,22 +91,23 @@ def call(
         return builtin.call(machine, "range", arguments, {}, node)
     if name.startswith("math."):
         function = getattr(math, last, None)
-        if callable(function) and all(isinstance(a, int | float) for a in arguments) and arguments:
+        numbers = [a for a in arguments if isinstance(a, int | float)]
+        # What grows with the number itself, and not with its digits, is computed for small ones only.
+        slow = last in ("factorial", "comb", "perm") and any(n > MOST_BITS for n in numbers)
+        if callable(function) and numbers and len(numbers) == len(arguments) and not slow:
             try:
-                return (
-                    float(function(*arguments))
-                    if not isinstance(function(*arguments), bool | int)
-                    else function(*arguments)
-                )
+                result = function(*numbers)
             except (ArithmeticError, TypeError, ValueError):
                 return a_number()
+            return bounded(result) if isinstance(result, int | float) else a_number()
         return a_number()
     if name.startswith(("numpy", "matplotlib", "seaborn", "pandas")):
         _as_arrays(machine, last, [*arguments, *keywords.values()], keywords.get("out"))
     if name in ("sys.exit", "os._exit"):
         raise ProgramRaises("SystemExit")
     if name.startswith(DATA_PACKAGES):
-        return Unknown(data=True, number=name.startswith(NUMBER_PACKAGES[1:]), name=last)
+        made_of = unknown.sources_of([*arguments, *keywords.values()])
+        return Unknown(data=True, number=name.startswith(NUMBER_PACKAGES[1:]), name=last, sources=made_of)
     if name.startswith("einops.") and isinstance(first, Tensor):
         return _einops(machine, last, first)
     return unknown.call_unknown(machine, Unknown(name=last), arguments, keywords, node)

@@ -185,7 +185,7 @@ def _item(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: di
 def _numpy(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     if keywords.get("force") is not True:
         check_numpy(machine, tensor, None)
-    result = Unknown(data=True, name="numpy")
+    result = Unknown(data=True, name="numpy", sources=(tensor,))
     result.alias = tensor
     return result
 

@@ -273,10 +273,18 @@ def reentrant_checkpoint(
     return checkpoint(machine, function, arguments, keywords, node)
 
 
+# They hand back the module that they were given, spread over devices.
+MODULE_WRAPPERS = frozenset(
+    "parallelize_module fully_shard FullyShardedDataParallel distribute_module replicate checkpoint_wrapper DistributedDataParallel".split()
+)
+
+
 def _distributed(
     machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
 ) -> Value:
     last = name.rpartition(".")[2]
+    if last in MODULE_WRAPPERS:
+        return argument(arguments, keywords, 0, "module")
     tensor = argument(arguments, keywords, 0, "tensor")
     if last in ("all_reduce", "broadcast", "reduce", "all_reduce_multigpu") and isinstance(tensor, Tensor):
         if machine.needs_grad(tensor) is YES and machine.grad_mode is YES and not tensor.leaf:

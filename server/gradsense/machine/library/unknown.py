@@ -75,7 +75,7 @@ def call_unknown(
         return a_number()
     if name in ("detach", "argmax"):
         return Unknown(data=True)
-    sources = _sources(values)
+    sources = sources_of(values)
     if isinstance(owner, Unknown):
         sources += owner.sources
         if owner.phantom is not None and name in FORWARDING:
@@ -102,7 +102,8 @@ def call_unknown(
     return result
 
 
-def _sources(values: list[Value]) -> tuple[Tensor, ...]:
+def sources_of(values: list[Value]) -> tuple[Tensor, ...]:
+    """The tensors that the result of a call with these values may depend on."""
     found: tuple[Tensor, ...] = ()
     for value in values:
         if isinstance(value, Tensor):

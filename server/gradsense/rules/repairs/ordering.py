@@ -56,7 +56,9 @@ def _write_later(code: Code, write: Write, stepped: ast.stmt, walked: ast.stmt) 
 def _zeroes_between(code: Code, stepped: ast.stmt, walked: ast.stmt) -> bool:
     block = code.block(walked)
     between = block.statements[block.statements.index(stepped) : block.index] if block is not None else []
-    return any(isinstance(node, ast.Attribute) and node.attr == "zero_grad" for one in between for node in ast.walk(one))
+    return any(
+        isinstance(node, ast.Attribute) and node.attr == "zero_grad" for one in between for node in ast.walk(one)
+    )
 
 
 def _trained_between(node: Node, saved: Saved, write: Write) -> bool:
