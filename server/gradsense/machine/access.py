@@ -64,7 +64,7 @@ class Access(State):
     def get_attribute(self, value: Value, name: str) -> Value:
         """`value.name`."""
         if isinstance(value, External):
-            return External(f"{value.name}.{name}")
+            return value.last if name in ("__name__", "__qualname__") else External(f"{value.name}.{name}")
         if isinstance(value, Tensor):
             return self._tensor_attribute(value, name)
         if isinstance(value, Instance):

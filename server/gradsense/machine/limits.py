@@ -44,6 +44,6 @@ LONGEST_DISPLAY = 2_000
 MOST_HELD = 4_000
 # No text is longer than this, and no whole number has more bits.
 LONGEST_TEXT = 4_096
-MOST_BITS = 256
+MOST_BITS = 62
 # A tensor is split into so many parts at most, and a layer made of so many others.
 MOST_PARTS = 300

@@ -1,7 +1,8 @@
-"""Files of the workspace whose import only defines things: they are run once, and every path shares what they defined."""
+"""Files of the workspace whose import only defines things: they are run once, and all paths share what they defined."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from gradsense.machine.values import (
     SCALARS,
     BoundMethod,
@@ -15,38 +16,45 @@ from gradsense.machine.values import (
     ProgramModule,
     Unknown,
     Value,
+    parts_of,
 )
 
 # How deep a value is looked into.
 DEPTH = 4
+_PLAIN = (*SCALARS, External, ProgramModule, Native, range, type(...))
 
 
-def is_static(value: Value, depth: int = 0) -> bool:
-    """Whether a value can't carry anything of one path into another: no tensor, no object, nothing that may become one."""
-    if isinstance(value, Unknown):
-        return not value.sources and value.phantom is None and value.alias is None
-    if isinstance(value, Function):
-        held = (*value.defaults, *value.keyword_defaults, *value.attributes.values())
-        return "cache" not in value.attributes and all(is_static(d, depth + 1) for d in held)
-    if isinstance(value, (*SCALARS, External, ProgramModule, Native, range, type(...))):
-        return True
-    if depth > DEPTH:
-        return False
-    if isinstance(value, ListValue):
-        return all(is_static(v, depth + 1) for v in value.items)
-    if isinstance(value, DictValue):
-        return value.default is None and all(is_static(v, depth + 1) for v in value.items.values())
-    if isinstance(value, tuple):
-        return all(is_static(v, depth + 1) for v in value)
+def is_static(value: Value) -> bool:
+    """Whether a value can't carry anything of one path into another: no tensor or object, and nothing that may be."""
+    seen: set[int] = set()
+    todo: list[tuple[Value, int]] = [(value, 0)]
+    while todo:
+        part, depth = todo.pop()
+        if isinstance(part, Unknown):
+            if part.sources or part.phantom is not None or part.alias is not None:
+                return False
+        elif not isinstance(part, _PLAIN) and id(part) not in seen:
+            held = _held(part, depth) if depth <= DEPTH else None
+            if held is None:
+                return False
+            seen.add(id(part))
+            todo += [(inner, depth + 1) for inner in held]
+    return True
+
+
+def _held(value: Value, depth: int) -> Iterable[Value] | None:
+    """What a value that is static by itself holds; None for one that is not."""
+    if isinstance(value, Function) and "cache" not in value.attributes:
+        return (*value.defaults, *value.keyword_defaults, *value.attributes.values())
+    if isinstance(value, ListValue | tuple) or (isinstance(value, DictValue) and value.default is None):
+        return parts_of(value)
     if isinstance(value, ClassValue):
-        return depth > 0 or all(is_static(v, depth + 1) for v in value.namespace.values())
+        return () if depth else value.namespace.values()
     if isinstance(value, BoundMethod):
-        return is_static(value.function, depth + 1) and is_static(value.receiver, depth + 1)
+        return (value.function, value.receiver)
     if isinstance(value, Partial):
-        return is_static(value.function, depth + 1) and all(
-            is_static(v, depth + 1) for v in (*value.arguments, *value.keywords.values())
-        )
-    return False
+        return (value.function, *value.arguments, *value.keywords.values())
+    return None
 
 
 def forget_use(unknown: Unknown) -> None:
@@ -72,6 +80,7 @@ class SharedModules:
         self._lists: list[tuple[ListValue, list[Value]]] = []
         self._dicts: list[tuple[DictValue, dict[Value, Value]]] = []
         self._spaces: list[tuple[dict[str, Value], dict[str, Value]]] = []
+        self._watched: set[int] = set()
         self._unknowns: list[Unknown] = []
 
     def find(self, path: str) -> ProgramModule | None:
@@ -86,16 +95,22 @@ class SharedModules:
             self._watch(variables)
 
     def _watch(self, space: dict[str, Value]) -> None:
-        self._spaces.append((space, dict(space)))
-        for value in space.values():
-            if isinstance(value, ListValue):
-                self._lists.append((value, list(value.items)))
-            elif isinstance(value, DictValue):
-                self._dicts.append((value, dict(value.items)))
-            elif isinstance(value, Unknown):
-                self._unknowns.append(value)
-            elif isinstance(value, ClassValue) and not any(s is value.namespace for s, _ in self._spaces[-200:]):
-                self._watch(value.namespace)
+        todo = [space]
+        while todo:
+            space = todo.pop()
+            if id(space) in self._watched:
+                continue
+            self._watched.add(id(space))
+            self._spaces.append((space, dict(space)))
+            for value in space.values():
+                if isinstance(value, ListValue):
+                    self._lists.append((value, list(value.items)))
+                elif isinstance(value, DictValue):
+                    self._dicts.append((value, dict(value.items)))
+                elif isinstance(value, Unknown):
+                    self._unknowns.append(value)
+                elif isinstance(value, ClassValue):
+                    todo.append(value.namespace)
 
     def restore(self) -> None:
         """Undoes what the path that just ended wrote into shared things."""

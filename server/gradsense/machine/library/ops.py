@@ -256,6 +256,10 @@ def _resolve(
     return list(tensors.get(what, []))
 
 
+# Of a tensor that is split into many parts so many are made.
+MOST_VIEWS = 12
+
+
 def multi_view(machine: Machine, name: str, tensor: Tensor, bound: Mapping[str, object]) -> Value:
     """`chunk`, `split`, `unbind` and their kin: views made together."""
     short = name.rpartition(".")[2]
@@ -270,7 +274,7 @@ def multi_view(machine: Machine, name: str, tensor: Tensor, bound: Mapping[str, 
         chunks = bound.get("chunks")
         count = chunks if isinstance(chunks, int) else None
         if count and size is not None and size % count == 0:
-            sizes = [size // count] * count
+            sizes = [size // count] * min(count, MOST_VIEWS)
         elif count and size is not None and size < count:
             count = size
     else:
@@ -282,10 +286,10 @@ def multi_view(machine: Machine, name: str, tensor: Tensor, bound: Mapping[str, 
             sizes = [w if isinstance(w, int) else None for w in wanted]
         elif isinstance(wanted, int) and wanted > 0 and short == "split" and size is not None:
             count = max(1, -(-size // wanted))
-            sizes = [min(wanted, size - i * wanted) for i in range(count)]
+            sizes = [min(wanted, size - i * wanted) for i in range(min(count, MOST_VIEWS))]
         elif isinstance(wanted, int):
             count = wanted if short != "split" else None
-    count = min(count if count is not None else 3, 12)
+    count = min(count if count is not None else 3, MOST_VIEWS)
     results: list[Value] = []
     for index in range(count):
         shape: Shape | None = None
