@@ -243,13 +243,24 @@ class Access(State):
         """A class attribute as seen through an instance."""
         if not isinstance(found, Function):
             return found
-        if found.kind in ("property", "cached_property"):
+        if found.kind == "property":
             return self.call(found, [receiver], {}, None)
+        if found.kind == "cached_property":
+            return self._cached(found, receiver)
         if found.kind == "staticmethod":
             return found
         if found.kind == "classmethod":
             return BoundMethod(found, cls)
         return BoundMethod(found, receiver)
+
+    def _cached(self, getter: Function, receiver: Value) -> Value:
+        """A `cached_property`: its first value stays as an attribute of the object."""
+        value = self.call(getter, [receiver], {}, None)
+        if isinstance(receiver, Instance) and isinstance(getter.node, ast.FunctionDef):
+            receiver.attributes[getter.name] = value
+            returned = next((s for s in getter.node.body if isinstance(s, ast.Return)), getter.node)
+            receiver.stores[getter.name] = self.note_store(value, "attribute", getter.name, returned, None, receiver)
+        return value
 
     def _class_attribute(self, cls: ClassValue, name: str) -> Value:
         if cls.has(name):
@@ -359,6 +370,8 @@ class Access(State):
             if needed is False and tensor.origin == "known":
                 self.report(RequiresGradOfNonLeaf(place=self.here(), tensor=tensor, sure=needs is YES))
             return
+        if needed is True:
+            self.check_inference(tensor, "tracked")
         if needed is True and tensor.needs is NO and tensor.cuts:
             tensor.promoted = self.here()
         tensor.needs = tri(needed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from gradsense.machine.events import Event, LeafWritten, ViewWritten
+from gradsense.machine.events import Event, InferenceTensorUsed, LeafWritten, ViewWritten
 from gradsense.machine.graph import Cut, Node, Saved, Shape, Storage, Store, Tensor, Write
 from gradsense.machine.place import Epoch, Place
 from gradsense.machine.tri import MAYBE, NO, YES, Tri, any_of
@@ -108,7 +108,10 @@ class Books:
         storage: Storage | None = None,
     ) -> Tensor:
         """A new tensor made here, a leaf until an op says otherwise."""
-        return Tensor(self.here(), shape, dtype, needs, storage)
+        made = Tensor(self.here(), shape, dtype, needs, storage)
+        if self.inference:
+            made.inference_from = self.mode_place or made.made
+        return made
 
     def record_node(
         self,
@@ -204,9 +207,9 @@ class Books:
             outputs.append(output)
         cuts = merge_cuts(t.cuts for t in (inputs if needs is not NO else reversed(inputs)) if t.promoted is None)
         if needs is NO:
-            frozen = next((t.frozen for t in inputs if t.frozen is not None), None)
-            if frozen is not None:
-                cuts = merge_cuts([cuts, (Cut("requires_grad_(False)", frozen),)])
+            frozen = next((t for t in inputs if t.frozen is not None), None)
+            if frozen is not None and frozen.frozen is not None:
+                cuts = merge_cuts([cuts, (Cut("requires_grad_(False)", frozen.frozen, (frozen,)),)])
         if self.grad_mode is NO:
             # An update by hand is made of gradients on purpose.
             cuts = tuple(c for c in cuts if c.how != "grad")
@@ -219,6 +222,8 @@ class Books:
                         continue
                     what = outputs[what]
                 kept.append(Saved(what, what.storage.version, sure_saved and sure))
+            for saved_tensor in kept:
+                self.check_inference(saved_tensor.tensor, "saved", saved_tensor.sure and recorded is YES)
             node = self.record_node(op, [self.edge(t) for t in inputs], kept, private, recorded is YES and sure)
             node.perhaps = perhaps
             node.inputs = tuple(inputs)
@@ -244,6 +249,16 @@ class Books:
             output.device = inputs[0].device if inputs else None
             output.gradient_from = source
         return outputs
+
+    def check_inference(self, tensor: Tensor, how: str, sure: bool = True) -> None:
+        """Reports a use of an inference tensor that torch refuses outside of inference mode.
+
+        Raises:
+            PathEnds: if it surely raises.
+        """
+        spot = tensor.inference_from
+        if spot is not None and not self.inference and tensor.origin == "known":
+            self.report(InferenceTensorUsed(place=self.here(), sure=sure, tensor=tensor, how=how, spot=spot))
 
     def no_grad_cut(self, lost: tuple[Tensor, ...]) -> Cut:
         """The cut of an op that is not recorded, at what switched recording off."""
@@ -287,6 +302,7 @@ class Books:
         result.gradient_of = tensor.gradient_of
         result.gradient_from = tensor.gradient_from
         result.device = tensor.device
+        result.inference_from = result.inference_from or tensor.inference_from
         base = tensor.base if tensor.base is not None else tensor
         result.base = base
         result.seen = base.rebased
@@ -317,6 +333,7 @@ class Books:
             result.cuts = (*tensor.cuts, Cut(how, self.here(), (tensor,)))[-MAX_CUTS:]
             if tensor.node is not None:
                 self.cut_nodes.append(tensor.node)
+        result.inference_from = result.inference_from or tensor.inference_from
         result.through = how if how != "detach" or tensor.through is None else tensor.through
         result.gradient_of = tensor.gradient_of
         return result
@@ -341,6 +358,7 @@ class Books:
         Raises:
             PathEnds: if it surely raises.
         """
+        self.check_inference(tensor, "written")
         if tensor.view_kind == "no_grad" and tensor.base is not None:
             needs = any_of((needs, self.needs_grad(tensor.base)))
         if self.grad_mode is NO or needs is NO or tensor.origin == "unknown" or tensor.phantom:

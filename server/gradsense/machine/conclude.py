@@ -16,7 +16,6 @@ from gradsense.machine.events import (
     WastedWalk,
 )
 from gradsense.machine.graph import Node, Store, Tensor, Walk
-from gradsense.machine.graph_search import reachable
 from gradsense.machine.place import Place, PlaceKey
 from gradsense.machine.story import holder, in_frame_of
 from gradsense.machine.tri import YES
@@ -72,7 +71,7 @@ def _dead_terms(machine: Machine) -> None:
             continue
         if not leaves or not walk.used_leaves or walk.used_leaves & set(leaves):
             continue
-        if any(not n.sure for n in reachable([machine.edge(term)])):
+        if any(not n.sure for n in machine.below([machine.edge(term)])):
             continue
         cut = term.cuts[-1] if term.cuts else None
         machine.events.append(DeadTerm(place=walk.place, term=term, walk=walk, cut=cut))
@@ -84,7 +83,7 @@ def _constant_gradients(machine: Machine) -> None:
         first = machine.grad_walks.get(id(cut))
         if first is None or first.root is None:
             continue
-        below = {n.accumulates for n in reachable([machine.edge(first.root)]) if n.accumulates is not None}
+        below = {n.accumulates for n in machine.below([machine.edge(first.root)]) if n.accumulates is not None}
         trained = walk.used_leaves | walk.targets | {p for o in machine.optimizers for p in o.parameters}
         if machine.optimizers and not below & trained:
             continue
@@ -111,7 +110,7 @@ def _never_reached(machine: Machine) -> None:
         for cut in walk.cuts:
             if cut.how in ("grad", "no_grad") or cut.place.key in seen:
                 continue
-            reached = reachable(machine.edge(t) for t in cut.lost)
+            reached = machine.below(machine.edge(t) for t in cut.lost)
             lost = [n.accumulates for n in reached if n.accumulates in missing]
             if lost and lost[0] is not None:
                 seen.add(cut.place.key)
@@ -181,7 +180,7 @@ def _is_lost(machine: Machine, tensor: Tensor, trained: set[Tensor], escaped: in
         return False
     if any(s.kind != "name" for s in tensor.stores) or (node.ancestry & escaped) == node.ancestry:
         return False
-    reached = reachable([node])
+    reached = machine.below([node])
     if any(not n.sure for n in reached):
         return False
     fresh = [n for n in reached if n.walked is None and n.accumulates is None]
@@ -209,7 +208,7 @@ def _wasted(machine: Machine) -> None:
 def _entrance(machine: Machine, walk: Walk, lost: set[Tensor]) -> Place | None:
     """Where a value that depends only on the lost parameters enters the rest of the graph."""
     assert walk.root is not None
-    order = sorted(reachable([machine.edge(walk.root)]), key=lambda n: n.order)
+    order = sorted(machine.below([machine.edge(walk.root)]), key=lambda n: n.order)
     below: dict[Node, tuple[bool, int]] = {}
     for node in order:
         own = node.accumulates

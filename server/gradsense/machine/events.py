@@ -212,6 +212,26 @@ class NoGraph(Event):
 
 
 @dataclass(eq=False, kw_only=True)
+class InferenceTensorUsed(Event):
+    """A tensor made in inference mode where autograd would have to keep it, write it or track it.
+
+    Attributes:
+        how: `saved` (for backward), `written` (in place, outside of that mode) or `tracked` (`requires_grad_()`).
+        spot: what switched inference mode on.
+    """
+
+    raises = True
+
+    tensor: Tensor
+    how: str
+    spot: Place
+
+    @property
+    def culprit(self) -> Place:
+        return self.spot
+
+
+@dataclass(eq=False, kw_only=True)
 class GraphLost(Event):
     """A value lost its graph and `requires_grad` hides it: no error, and no gradient.
 

@@ -239,6 +239,7 @@ class Tensor:
         dtype: torch's name without the prefix, None if unknown.
         origin: `known`, or `unknown` where the value came from code that we did not see.
         through: `detach` or `data` where it shares its storage that way.
+        inference_from: what switched inference mode on, where it was made in that mode.
         terms: the summands, where it is a sum; a loss is read as its terms.
     """
 
@@ -257,6 +258,7 @@ class Tensor:
         "gradient_from",
         "gradient_of",
         "has_gradient",
+        "inference_from",
         "leaf",
         "made",
         "needs",
@@ -317,6 +319,7 @@ class Tensor:
         # Where a leaf stopped requiring grad.
         self.frozen: Place | None = None
         self.through: str | None = None
+        self.inference_from: Place | None = None
         # `detach_()`: breaks every node that saved this very tensor as an input.
         self.detached_by: Write | None = None
         self.origin = "known"

@@ -16,7 +16,6 @@ from weakref import WeakKeyDictionary
 from gradsense.machine.events import GraphGrows
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Node, Store, Tensor
-from gradsense.machine.graph_search import reachable
 from gradsense.machine.place import Place, carried_from
 from gradsense.machine.values import (
     SCALARS,
@@ -136,6 +135,7 @@ def alive(machine: Machine) -> dict[SlotKey, Slot]:
     slots: dict[SlotKey, Slot] = {}
     seen: set[int] = set()
     seen_captures: set[tuple[int, int]] = set()
+    seen_tuples: set[tuple[int, SlotKey]] = set()
     frames: list[Frame] = []
     for frame in [*machine.frames, machine.frame]:
         scope: Frame | None = frame
@@ -143,6 +143,7 @@ def alive(machine: Machine) -> dict[SlotKey, Slot]:
             frames.append(scope)
             scope = scope.parent
     todo: list[tuple[SlotKey, Value, Callable[[], Store | None], int]] = []
+    visited = 0
 
     def add_names(frame: Frame) -> None:
         for name, value in frame.variables.items():
@@ -152,6 +153,9 @@ def alive(machine: Machine) -> dict[SlotKey, Slot]:
     for frame in frames:
         add_names(frame)
     while todo:
+        visited += 1
+        if visited & 63 == 0:
+            machine.spend(64)
         key, value, find_store, depth = todo.pop()
         if isinstance(value, Tensor):
             _hold(machine, slots, key, value, find_store)
@@ -176,6 +180,9 @@ def alive(machine: Machine) -> dict[SlotKey, Slot]:
                 if not isinstance(part, SCALARS):
                     todo.append((inner, part, _put(value, find_store), depth + 1))
         elif isinstance(value, tuple):
+            if (id(value), key) in seen_tuples:
+                continue
+            seen_tuples.add((id(value), key))
             for part in value:
                 if not isinstance(part, SCALARS):
                     todo.append((key, part, find_store, depth + 1))
@@ -287,7 +294,9 @@ def conclude(machine: Machine) -> None:
     for slot in alive(machine).values():
         left |= slot.ancestry
     built: set[tuple[object, ...]] = set()
-    reaches = {id(g): reachable(g.tops) for g in machine.growths}
+    reaches: dict[int, dict[Node, None]] = {}
+    for growth in machine.growths:
+        reaches[id(growth)] = machine.below(growth.tops)
     for growth in machine.growths:
         later = any(
             n.walked is not None and n.walked.order > growth.order and n.accumulates is None
@@ -392,7 +401,7 @@ def _attempted(machine: Machine) -> tuple[int, dict[Node, None]] | None:
         return None
     walk = machine.walks[-1]
     assert walk.root is not None
-    return walk.order, reachable([machine.edge(walk.root)])
+    return walk.order, machine.below([machine.edge(walk.root)])
 
 
 def _outside_forward(reach: dict[Node, None], store: Store) -> Place | None:

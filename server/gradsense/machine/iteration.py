@@ -61,11 +61,13 @@ class Iteration(Access):
         if isinstance(item, Lazy):
             return item.make()
         if type(item) is tuple and any(isinstance(part, Lazy | tuple) for part in item):
+            self.step()
             return tuple(self.force(part) for part in item)
         return item
 
     def lazy_items(self, value: Value, node: ast.AST | None = None) -> tuple[list[Value], bool]:
         """The items, some to be made later, and whether they are all there are."""
+        self.step()
         if isinstance(value, ListValue):
             if value.open and not value.items:
                 return [Unknown() for _ in range(PASSES)], False

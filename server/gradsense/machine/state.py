@@ -30,6 +30,7 @@ from gradsense.machine.values import (
     Site,
     Unknown,
     Value,
+    parts_of,
 )
 from gradsense.machine.walking import Walking
 from gradsense.syntax.parse import ParsedModule
@@ -298,23 +299,20 @@ class State(Walking):
             if not isinstance(value, SCALARS) and not (isinstance(value, Unknown) and value.number):
                 container.last_store = store
 
-    def escape(self, value: Value, depth: int = 0) -> None:
-        """Notes that unseen code got hold of the tensors in a value: it may walk them."""
-        if depth > 3:
-            return
-        if isinstance(value, Tensor):
-            node = self.graph_of(value)
-            if node is not None:
-                self.escaped.append(node)
-        elif isinstance(value, ListValue):
-            for part in value.items:
-                self.escape(part, depth + 1)
-        elif isinstance(value, DictValue):
-            for part in value.items.values():
-                self.escape(part, depth + 1)
-        elif isinstance(value, tuple):
-            for part in value:
-                self.escape(part, depth + 1)
+    def escape(self, value: Value) -> None:
+        """Notes that unseen code got hold of the tensors in a value, to a depth of three: it may walk them."""
+        seen: set[int] = set()
+        todo: list[tuple[Value, int]] = [(value, 0)]
+        while todo:
+            value, depth = todo.pop()
+            if isinstance(value, Tensor):
+                node = self.graph_of(value)
+                if node is not None:
+                    self.escaped.append(node)
+            elif depth <= 3 and id(value) not in seen and (parts := parts_of(value)):
+                seen.add(id(value))
+                todo += [(part, depth + 1) for part in parts if not isinstance(part, SCALARS)]
+        self.spend(len(seen))
 
     # ------------------------------------------------------------------ unknowns
 

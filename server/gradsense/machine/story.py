@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from gradsense.machine.events import SavedModified, WalkedTwice
 from gradsense.machine.graph import Node, Saved, Store, Tensor, Walk, Write
-from gradsense.machine.graph_search import reachable
 from gradsense.machine.place import Epoch, Place, carried_from
 from gradsense.machine.tri import YES
 from gradsense.machine.values import Instance, ListValue
@@ -84,7 +83,7 @@ def saved_modified(books: Walking, node: Node, saved: Saved, write: Write, walk:
         if books.epoch and carried_from(node.epoch, books.epoch) and walk.root is not None:
             carried = [
                 n
-                for n in reachable([books.edge(walk.root)])
+                for n in books.below([books.edge(walk.root)])
                 if carried_from(n.epoch, books.epoch) and n.output is not None and n.accumulates is None
             ]
             carried.sort(key=lambda n: -n.order)
@@ -164,7 +163,7 @@ def _link(books: Walking, target: Node, walk: Walk, manner: str) -> tuple[Node, 
     edges = [books.edge(walk.root)]
     if manner == "carried":
         return _crossing(edges, target, books.epoch)
-    for child in sorted(reachable(edges), key=lambda n: -n.order):
+    for child in sorted(books.below(edges), key=lambda n: -n.order):
         if child.walked is not None or target.ancestry & child.ancestry != target.ancestry:
             continue
         for parent in child.parents:
@@ -175,7 +174,7 @@ def _link(books: Walking, target: Node, walk: Walk, manner: str) -> tuple[Node, 
 
 def _stepped_under(books: Walking, first: Walk, meeting: Node) -> bool:
     """Whether an optimizer has moved a parameter under the shared part since the first walk."""
-    below = {n.accumulates for n in reachable([meeting]) if n.accumulates is not None}
+    below = {n.accumulates for n in books.below([meeting]) if n.accumulates is not None}
     return any(order > first.order and below & set(optimizer.parameters) for optimizer, _, order in books.steps)
 
 
@@ -183,8 +182,8 @@ def _is_whole_network(books: Walking, first: Walk, meeting: Node) -> bool:
     """Whether all parameters that the first walk reached lie under the meeting point."""
     if first.root is None:
         return False
-    whole = {n.accumulates for n in reachable([books.edge(first.root)]) if n.accumulates is not None}
-    return whole <= {n.accumulates for n in reachable([meeting]) if n.accumulates is not None}
+    whole = {n.accumulates for n in books.below([books.edge(first.root)]) if n.accumulates is not None}
+    return whole <= {n.accumulates for n in books.below([meeting]) if n.accumulates is not None}
 
 
 def _in_this_loop(epoch: Epoch, now: Epoch) -> bool:
@@ -199,7 +198,7 @@ def _moved_since(books: Walking, first: Walk, meeting: Node) -> bool:
     """Whether an optimizer stepped, or a leaf below was written, since the first walk."""
     if any(order > first.order for _, _, order in books.steps):
         return True
-    for node in reachable([meeting]):
+    for node in books.below([meeting]):
         leaf = node.accumulates
         if leaf is None:
             continue
@@ -318,11 +317,11 @@ def _other_player(books: Walking, first: Walk, meeting: Node) -> Place | None:
     It is when an optimizer stepped after the first walk, holds parameters that this walk reached, and none of those
     under the shared part, although that part has parameters of its own.
     """
-    below = {n.accumulates for n in reachable([meeting]) if n.accumulates is not None and n.accumulates.parameter}
+    below = {n.accumulates for n in books.below([meeting]) if n.accumulates is not None and n.accumulates.parameter}
     if not below or first.root is None:
         return None
     root_edge = books.edge(first.root)
-    whole = reachable([root_edge])
+    whole = books.below([root_edge])
     above = {n.accumulates for n in whole if n.accumulates is not None and n.accumulates.parameter} - below
     if not above:
         return None

@@ -23,7 +23,7 @@ from gradsense.machine.tri import MAYBE, NO, YES
 from gradsense.machine.values import Optimizer
 from gradsense.syntax.source import Source
 
-# What cuts a graph on purpose as a rule: another cut in the same loss is rather the mistake.
+# What cuts a graph on purpose as a rule, most often first: another cut in the same loss is rather the mistake.
 MEANT_CUTS = ("requires_grad_(False)", "sample")
 
 
@@ -83,6 +83,7 @@ class Walking(Books):
         edges = [self.edge(t) for t in walked_roots]
         reached = reachable(edges)
         surely = reachable_surely(edges)
+        self.spend(4 * len(reached))
         walk.known = len(surely) == len(reached)
         order = sorted(reached, key=lambda n: -n.order)
         running = order if inputs is None else self._needed_for(order, inputs)
@@ -108,6 +109,12 @@ class Walking(Books):
         self._gradients_as_constants(walk, walked_roots, kind)
         return running
 
+    def below(self, roots: Iterable[Node | None]) -> dict[Node, None]:
+        """All nodes from the roots down, the roots included, counted as work."""
+        found = reachable(roots)
+        self.spend(len(found))
+        return found
+
     def mark_reached(self) -> None:
         """Notes that the path came to this line."""
         self.reached.add((self.source.path, getattr(self.node, "lineno", 0)))
@@ -117,7 +124,7 @@ class Walking(Books):
             if root.origin == "unknown":
                 return False
             spot = self.here()
-            cuts = tuple(sorted(root.cuts, key=lambda c: c.how not in MEANT_CUTS))
+            cuts = tuple(sorted(root.cuts, key=self._blame))
             if cuts and not (cuts[-1].how == "no_grad" and cuts[-1].place.source is not self.source):
                 spot = cuts[-1].place
             self.report(NoGraph(place=self.here(), sure=True, tensor=root, cuts=cuts, walk_kind=kind, spot=spot))
@@ -126,6 +133,13 @@ class Walking(Books):
         if count is not None and count != 1 and not given_gradient:
             self.report(NotScalar(place=self.here(), tensor=root, spot=story.vector_made(self, root)))
         return True
+
+    def _blame(self, cut: Cut) -> int:
+        """How likely it is that a cut was not meant: most of all where it froze what an optimizer steps."""
+        if cut.how not in MEANT_CUTS:
+            return len(MEANT_CUTS)
+        frozen = cut.how != "sample" and any(t in o.parameters for t in cut.lost for o in self.optimizers)
+        return len(MEANT_CUTS) + 1 if frozen else MEANT_CUTS.index(cut.how)
 
     def _needed_for(self, order: list[Node], inputs: Sequence[Tensor]) -> list[Node]:
         """The nodes on a path to `inputs`; an input's own node runs only if it leads to another input."""
@@ -174,7 +188,7 @@ class Walking(Books):
                 continue
             if not story.made_outside(node.epoch, self.epoch) or node.op in story.FOLLOWING or not node.sure:
                 continue
-            leaves = [p.accumulates for p in reachable([node]) if p.accumulates is not None]
+            leaves = [p.accumulates for p in self.below([node]) if p.accumulates is not None]
             if any(w.kind == "step" and node.order < w.order for t in leaves for w in t.storage.writes):
                 held = node.output
                 spot = story.holder(node, list(held.stores) if held is not None else [], self.epoch)
@@ -269,7 +283,7 @@ class Walking(Books):
                 if real and term.number_of_elements in (1, None):
                     self.report(DeadTerm(place=walk.place, term=term, walk=walk, cut=real[-1]))
             elif self.needs_grad(term) is YES and not term.leaf:
-                leaves = [n.accumulates for n in reachable([self.edge(term)]) if n.accumulates is not None]
+                leaves = [n.accumulates for n in self.below([self.edge(term)]) if n.accumulates is not None]
                 self.dead_terms.append((term, walk, leaves))
 
     def use_gradient(self, leaf: Tensor, how: str, optimizer: Optimizer | None = None) -> None:

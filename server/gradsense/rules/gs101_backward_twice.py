@@ -39,7 +39,7 @@ class BackwardTwice(Rule[WalkedTwice]):
         plain = first.kind == second.kind == "backward" and not first.partial and not second.partial
         zeroed = zeroed_between(first, second)
         if plain and zeroed and event.stepped:
-            yield from compute_again(second)
+            yield from compute_again(first, second)
         if plain and event.entry is None:
             yield from take_out(first if zeroed and not event.stepped else second)
         elif plain:

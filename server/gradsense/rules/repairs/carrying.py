@@ -1,4 +1,4 @@
-"""Cuts a value that is carried from one pass of a loop into the next: where it is put, behind the walk, or at its use."""
+"""Cuts a value that is carried from one pass into the next: where it is put, behind the walk, or at its use."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gradsense.fixes.detach import detach
 from gradsense.fixes.fix import Edits, Fix
+from gradsense.fixes.tree import mentions
 from gradsense.machine.graph import Node, Store, Tensor, Walk
 from gradsense.machine.place import carried_from
 from gradsense.machine.values import DictValue, ListValue
@@ -16,7 +17,7 @@ from gradsense.rules.repairs.copies import named_operands
 from gradsense.rules.repairs.cutting import still_learns
 from gradsense.rules.repairs.detaching import at_store, behind_walk, behind_walk_of_owner
 from gradsense.rules.repairs.emptying import make_anew, start_anew
-from gradsense.rules.repairs.passes import in_function_of, parsed, read_later, windowed
+from gradsense.rules.repairs.passes import in_function_of, parsed, read_later, spelling, windowed
 from gradsense.rules.wording import quoted
 
 
@@ -36,7 +37,7 @@ def cut_carried(held: Tensor | None, stores: Sequence[Store], walk: Walk, entry:
         if found:
             return
     if still_learns(walk, held):
-        yield from _at_entry(entry, {store.name for store in carried.carriers()}, safe)
+        yield from _at_entry(entry, {spelling(store) for store in carried.carriers()}, safe)
 
 
 def detach_where_read(held: Tensor | None, entry: Node | None, walk: Walk) -> Iterator[Fix]:
@@ -53,7 +54,7 @@ class _Carried:
     entry: Node | None
 
     def carriers(self) -> list[Store]:
-        """The stores that outlived their pass, the likeliest first: what the new graph reads, containers, attributes."""
+        """The stores that outlived their pass, the likeliest first: what is read, containers, attributes, names."""
         lasting = [store for store in reversed(self.stores) if not _is_passing(store) and self._is_older(store)]
         kinds = ("item", "attribute", "name", "capture")
         lasting.sort(key=lambda store: kinds.index(store.kind) if store.kind in kinds else len(kinds))
@@ -61,12 +62,14 @@ class _Carried:
         return sorted(lasting, key=lambda store: store.name not in read)
 
     def _is_older(self, store: Store) -> bool:
-        """Whether it was made in an earlier pass, and the name was not set to the old value anew in this one."""
+        """Whether it was made in an earlier pass, and the name did not get the old value from elsewhere in this one."""
         now = self.walk.epoch
         if not now:
             return True
-        again = any(s.name == store.name and s.kind == "name" and not carried_from(s.epoch, now) for s in self.stores)
-        return carried_from(store.epoch, now) and not (store.kind == "name" and again)
+        if not carried_from(store.epoch, now):
+            return False
+        own = [s for s in self.stores if s.kind == store.kind == "name" and s.name == store.name]
+        return not any(_is_from_elsewhere(s) for s in own if not carried_from(s.epoch, now))
 
     def _read_names(self, names: set[str]) -> set[str]:
         """Those of some names that the operation reads through which the old value comes in."""
@@ -89,7 +92,8 @@ def _of_variable(carried: _Carried, store: Store) -> Iterator[Fix]:
     shared = [loop for loop in code.loops(walk) if loop in inside] if walk is not None else []
     if walk is not None and not shared and (inside or code.loops(walk)):
         return
-    target = parsed(store.name)
+    name = spelling(store)
+    target = parsed(name)
     read = target is None or windowed(store, carried.walk) or read_later(code, statement, target, shared[:1])
     behind = walk is not None and walk.lineno < statement.lineno
     if walk is not None and store.kind == "name":
@@ -97,9 +101,9 @@ def _of_variable(carried: _Carried, store: Store) -> Iterator[Fix]:
     if (not read or behind) and still_learns(carried.walk, carried.held):
         yield from at_store(carried.held, store)
     if walk is not None and target is not None and not behind:
-        yield from behind_walk(code, walk, store.name, store.what)
+        yield from behind_walk(code, walk, name, store.what)
     if walk is None and store.kind == "attribute":
-        yield from behind_walk_of_owner(store, carried.walk, store.name, store.what)
+        yield from behind_walk_of_owner(store, carried.walk, name, store.what)
 
 
 def _of_container(carried: _Carried, store: Store) -> Iterator[Fix]:
@@ -141,6 +145,15 @@ def _at_entry(
             text = quoted(code.text(expression))
             yield from offer(f"Detach `{code.text(parts[0])}` in {text}", detach(code.source, code.tree, *parts))
             return
+
+
+def _is_from_elsewhere(store: Store) -> bool:
+    """Whether a name was set from something else than itself."""
+    code = code_of(store.place)
+    statement, name = code.statement(store.place.node), parsed(store.name)
+    return not isinstance(statement, ast.AugAssign) and not (
+        isinstance(statement, ast.Assign) and name is not None and mentions(statement.value, name)
+    )
 
 
 def _is_passing(store: Store) -> bool:

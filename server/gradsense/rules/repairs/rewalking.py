@@ -94,8 +94,11 @@ def zeroed_between(first: Walk, second: Walk) -> bool:
     return any(_mentions_attribute(one, "zero_grad") for one in between)
 
 
-def compute_again(walk: Walk) -> Iterator[Fix]:
-    """Computes a loss anew where it is walked again: the parameters have moved since."""
+def compute_again(first: Walk, walk: Walk) -> Iterator[Fix]:
+    """Computes a loss anew where it is walked again: the parameters have moved since.
+
+    None is offered where computing it is what walked it first.
+    """
     root = walk.root
     code = code_of(walk.place)
     call = code.expression(walk.place.node)
@@ -104,12 +107,19 @@ def compute_again(walk: Walk) -> Iterator[Fix]:
         return
     for store in reversed(root.stores):
         value = code.expression(store.value) if store.place.source is code.source else None
+        earlier, _ = meet(first.place, store.place)
+        if value is not None and _within(code.twin(earlier.node), value):
+            return
         if store.name == loss.id and value is not None and code.function(value) is code.function(loss):
             text = code.text(value)
             new = text if isinstance(value, ast.Call) else f"({text})"
             edits = replace_expression(code.source, code.tree, loss, new)
             yield from unsafe(f"Compute `{loss.id}` again on line {loss.lineno}", edits)
             return
+
+
+def _within(node: ast.AST | None, around: ast.AST) -> bool:
+    return any(child is node for child in ast.walk(around))
 
 
 def _mentions_attribute(statement: ast.stmt, name: str) -> bool:
