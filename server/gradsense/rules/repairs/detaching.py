@@ -29,13 +29,13 @@ def at_store(held: Tensor | None, store: Store) -> Iterator[Fix]:
     statement = code.statement(store.place.node)
     if held is None or statement is None:
         return
-    if isinstance(statement, ast.Assign | ast.AnnAssign) and (value is None or _is_unpacked(statement)):
+    if value is None and isinstance(store.place.node, ast.Call):
+        yield from _as_field(code, held, store)
+    elif isinstance(statement, ast.Assign | ast.AnnAssign) and (value is None or _is_unpacked(statement)):
         name = spelling(store)
         edits = insert_after(code.source, code.tree, statement, _detaching(code, name, store.what))
         yield from safe(f"Detach `{name}` once it is set", edits if parsed(name) is not None else None)
-    elif value is None:
-        yield from _as_field(code, held, store)
-    elif isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr):
+    elif value is not None and isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr):
         keeper = "" if isinstance(statement, ast.Expr) else store.name or store.place.text
         where = f"where {quoted(keeper)} keeps it" if keeper else "where it is kept"
         for part in carriers(code, value, held):

@@ -26,7 +26,7 @@ def parsed(name: str) -> ast.expr | None:
 
 def spelling(store: Store) -> str:
     """How the program writes what a store sets: `runtime.hidden` for a variable of another module, too."""
-    return store.place.text if isinstance(store.place.node, ast.Attribute) else store.name
+    return store.place.text if isinstance(store.place.node, ast.Attribute | ast.Subscript) else store.name
 
 
 def in_function_of(store: Store, place: Place) -> ast.stmt | None:
