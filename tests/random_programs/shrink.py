@@ -142,11 +142,10 @@ def _operands(node: ast.expr) -> list[ast.expr]:
 
 
 def describe(seed: int, outcome: Outcome, comparison: Comparison) -> str:
-    """The comment at the head of a saved program, without line numbers of its own (they would move)."""
-    said = (
-        f"{outcome.error_type}: {' '.join(outcome.message.split())[:90]}" if outcome.kind == "raises" else outcome.kind
-    )
-    return f"# seed {seed}\n# torch: {said}\n# predicted: {comparison.verdict.value}: {comparison.said}\n"
+    """The comment at the head of a saved program, without torch's line (the comment moves it)."""
+    error = f"{comparison.kind}; {outcome.error_type}: {' '.join(outcome.message.split())[:90]}"
+    truth = error if outcome.kind == "raises" else outcome.kind
+    return f"# seed {seed}\n# torch: {truth}\n# predicted: {comparison.verdict.value}: {comparison.said}\n"
 
 
 def save(folder: Path, seed: int, text: str) -> Path:

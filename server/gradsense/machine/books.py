@@ -205,7 +205,7 @@ class Books:
             output = self.tensor(output_shape, dtype if can else "int64")
             output.needs = recorded if can else NO
             outputs.append(output)
-        cuts = merge_cuts(t.cuts for t in (inputs if needs is not NO else reversed(inputs)) if t.promoted is None)
+        cuts = merge_cuts(t.cuts for t in (inputs if needs is not NO else reversed(inputs)))
         if needs is NO:
             frozen = next((t for t in inputs if t.frozen is not None), None)
             if frozen is not None and frozen.frozen is not None:

@@ -41,7 +41,7 @@ def _discarded(machine: Machine) -> None:
     if not machine.steps:
         return
     lost: dict[PlaceKey, int] = {}
-    found: dict[PlaceKey, tuple[Walk, Place]] = {}
+    found: dict[PlaceKey, tuple[Walk, Place, bool]] = {}
     for (_, other_pass), (walk, (unused, used), place, order) in machine.zeroed.items():
         if not unused or used or walk.kind != "backward" or walk.used_leaves:
             continue
@@ -49,11 +49,12 @@ def _discarded(machine: Machine) -> None:
             continue
         key = walk.place.key
         lost[key] = lost.get(key, 0) + 1
-        found.setdefault(key, (walk, place))
-    for key, (walk, place) in found.items():
+        idle = any(at > order and walk.lost_leaves & set(o.parameters) for o, at in machine.idle_steps)
+        found.setdefault(key, (walk, place, idle and not other_pass))
+    for key, (walk, place, idle) in found.items():
         used_walks = sum(1 for w in machine.walks if w.place.key == key and w.used_leaves)
         if lost[key] >= used_walks:
-            event = GradientsDiscarded(place=place, walk=walk)
+            event = GradientsDiscarded(place=place, walk=walk, idle=idle)
             event.also = [(walk.place, "walked here")]
             machine.events.append(event)
 

@@ -95,6 +95,7 @@ class SavedModified(Event):
             earlier walk went through already.
         stores: where that tensor was put.
         entry: the newer graph's node on top of it.
+        version: the version of what was saved, when the walk came.
     """
 
     raises = True
@@ -108,6 +109,7 @@ class SavedModified(Event):
     held: Tensor | None = None
     stores: list[Store] = field(default_factory=list)
     entry: Node | None = None
+    version: int = 0
 
     @property
     def culprit(self) -> Place:
@@ -401,9 +403,14 @@ class StaleGradients(Event):
 
 @dataclass(eq=False, kw_only=True)
 class GradientsDiscarded(Event):
-    """All that a walk contributed is zeroed before any step used it."""
+    """All that a walk contributed is zeroed before any step used it.
+
+    Attributes:
+        idle: the step that follows finds no gradient at all.
+    """
 
     walk: Walk
+    idle: bool = False
 
 
 @dataclass(eq=False, kw_only=True)
@@ -501,11 +508,11 @@ class InplaceAllowed(Event):
     """An in-place write to a tracked activation that torch allows.
 
     Attributes:
-        maker: the op that made the tensor, which did not save it.
+        maker: the node that made the tensor.
     """
 
     tensor: Tensor
-    maker: str
+    maker: Node
 
 
 @dataclass(eq=False, kw_only=True)

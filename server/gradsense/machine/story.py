@@ -122,6 +122,7 @@ def saved_modified(books: Walking, node: Node, saved: Saved, write: Write, walk:
         held=held,
         stores=stores,
         entry=crossing[1] if crossing is not None else None,
+        version=saved.storage.version,
     )
     kept = list(saved.tensor.stores) + (list(node.output.stores) if node.output is not None else [])
     event.also = _lines(kept, [*also, saved.tensor.made])

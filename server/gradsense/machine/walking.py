@@ -37,6 +37,8 @@ class Walking(Books):
         self.reached: set[tuple[str, int]] = set()
         self.optimizers: list[Optimizer] = []
         self.steps: list[tuple[Optimizer, Place, int]] = []
+        # Steps that found no gradient in any parameter.
+        self.idle_steps: list[tuple[Optimizer, int]] = []
         # Walks that kept a graph into which a later pass walked: the walk, and a node of that graph.
         self.hidden: dict[tuple[object, ...], tuple[Walk, Node]] = {}
 

@@ -23,10 +23,6 @@ SECOND_TIME = (
     " autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you"
     " need to access saved tensors after calling backward."
 )
-MODIFIED = (
-    "RuntimeError: one of the variables needed for gradient computation has been modified by an inplace operation: "
-    "[…] is at version {now}; expected version {saved} instead."
-)
 NO_GRAPH = "RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn"
 
 

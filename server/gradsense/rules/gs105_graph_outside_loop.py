@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from gradsense.fixes.fix import Fix
 from gradsense.machine.events import SavedModified, WalkedTwice
 from gradsense.machine.place import Place
-from gradsense.rules.base import MODIFIED, SECOND_TIME, Rule
+from gradsense.rules.base import SECOND_TIME, Rule
 from gradsense.rules.repairs.into_loop import compute_each_pass, compute_where_read, treat_as_constant
+from gradsense.rules.torch_says import modified
 from gradsense.rules.wording import line_of, op_name, tensor_name
 
 
@@ -29,11 +30,7 @@ class GraphOutsideLoop(Rule[WalkedTwice | SavedModified]):
         yield event.walk.place, "walked here"
 
     def expected(self, event: WalkedTwice | SavedModified) -> str | None:
-        return (
-            SECOND_TIME
-            if isinstance(event, WalkedTwice)
-            else MODIFIED.format(now=event.saved.version + 1, saved=event.saved.version)
-        )
+        return SECOND_TIME if isinstance(event, WalkedTwice) else modified(event)
 
     def fixes(self, event: WalkedTwice | SavedModified) -> Iterator[Fix]:
         yield from compute_each_pass(event.held, event.stores, event.walk)

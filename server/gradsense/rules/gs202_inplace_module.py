@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 from gradsense.fixes.fix import Fix
 from gradsense.machine.events import SavedModified
 from gradsense.machine.place import Place
-from gradsense.rules.base import MODIFIED, Rule
+from gradsense.rules.base import Rule
 from gradsense.rules.repairs.inplace_modules import turn_off
 from gradsense.rules.repairs.out_of_place import separate
+from gradsense.rules.torch_says import modified
 from gradsense.rules.wording import line_of, op_name, tensor_name
 
 
@@ -32,7 +33,7 @@ class InplaceModule(Rule[SavedModified]):
         yield event.walk.place, "walked here"
 
     def expected(self, event: SavedModified) -> str | None:
-        return MODIFIED.format(now=event.saved.tensor.storage.version, saved=event.saved.version)
+        return modified(event)
 
     def fixes(self, event: SavedModified) -> Iterator[Fix]:
         write = event.write

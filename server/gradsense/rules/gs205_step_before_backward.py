@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from gradsense.fixes.fix import Fix
 from gradsense.machine.events import SavedModified
 from gradsense.machine.place import Place
-from gradsense.rules.base import MODIFIED, Rule
+from gradsense.rules.base import Rule
 from gradsense.rules.repairs.carrying import cut_carried, detach_where_read
 from gradsense.rules.repairs.copies import save_copies
 from gradsense.rules.repairs.into_loop import compute_each_pass
 from gradsense.rules.repairs.ordering import reorder
+from gradsense.rules.torch_says import modified
 from gradsense.rules.wording import line_of, op_name, tensor_name
 
 
@@ -36,7 +37,7 @@ class StepBeforeBackward(Rule[SavedModified]):
         yield event.walk.place, "walked here"
 
     def expected(self, event: SavedModified) -> str | None:
-        return MODIFIED.format(now=event.saved.tensor.storage.version, saved=event.saved.version)
+        return modified(event)
 
     def fixes(self, event: SavedModified) -> Iterator[Fix]:
         if event.manner == "carried":

@@ -13,7 +13,8 @@ from gradsense.rules.repairs.copies import copies_of_parts, copy_of
 from gradsense.rules.repairs.inplace_modules import turn_off
 from gradsense.rules.repairs.no_grad import under_no_grad
 from gradsense.rules.repairs.out_of_place import detach_instead, moving
-from gradsense.rules.wording import tensor_name
+from gradsense.rules.torch_says import VIEWS
+from gradsense.rules.wording import line_of, op_name, tensor_name
 
 
 class InplaceOnMultiView(Rule[ViewWritten]):
@@ -23,23 +24,22 @@ class InplaceOnMultiView(Rule[ViewWritten]):
 
     def message(self, event: ViewWritten) -> str:
         reasons = {
-            "multi": "an output of `unbind`, `chunk` or `split`",
-            "no_grad": "a view that was made under `no_grad`",
-            "hook": "the input of a module with a full backward hook",
-            "detach": "a view, and `detach_()` works on no view",
-            "expanded": "expanded: several of its elements are one in memory",
+            "multi": "an output of {op} on {line}, and a write to one of several views is refused",
+            "no_grad": "a view that was made under `no_grad` on {line}, and this writes it with grad mode on",
+            "hook": "the output or input of a module with a full backward hook, and this writes it",
+            "detach": "a view made on {line}, and `detach_()` works on no view",
+            "expanded": "expanded on {line}: several of its elements are one in memory, and this writes them",
         }
-        return f"{tensor_name(event.tensor)} is {reasons[event.why]}"
+        made = event.tensor.made
+        node = event.tensor.node
+        op = op_name(node) if node is not None else "`unbind`, `chunk` or `split`"
+        return f"{tensor_name(event.tensor)} is {reasons[event.why].format(op=op, line=line_of(made, event.culprit))}"
 
     def related(self, event: ViewWritten) -> Iterable[tuple[Place, str]]:
         yield event.tensor.made, "the view is made here"
 
     def expected(self, event: ViewWritten) -> str | None:
-        return (
-            "RuntimeError: Can't detach views in-place. Use detach() instead."
-            if event.why == "detach"
-            else "RuntimeError: Output 0 of […] is a view and is being modified inplace."
-        )
+        return VIEWS[event.why]
 
     def fixes(self, event: ViewWritten) -> Iterator[Fix]:
         tensor = event.tensor

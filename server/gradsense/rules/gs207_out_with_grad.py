@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from gradsense.fixes.fix import Fix
+from gradsense.fixes.keywords import callee_name
 from gradsense.machine.events import OutWithGrad
 from gradsense.rules.base import Rule
 from gradsense.rules.repairs.out_of_place import moving
+from gradsense.rules.torch_says import UNKNOWN
 
 
 class OutWithGradRule(Rule[OutWithGrad]):
@@ -16,13 +19,18 @@ class OutWithGradRule(Rule[OutWithGrad]):
     outcome = "raises"
 
     def message(self, event: OutWithGrad) -> str:
-        return "`out=` does not work with tensors that require grad"
+        return f"`{_function(event)}` writes to `out=` and cannot be differentiated, but a tensor here requires grad"
 
     def expected(self, event: OutWithGrad) -> str | None:
         return (
-            "RuntimeError: functions with out=... arguments don't support automatic differentiation, but one of the "
-            "arguments requires grad."
+            f"RuntimeError: {_function(event)}(): functions with out=... arguments don't support automatic "
+            "differentiation, but one of the arguments requires grad."
         )
 
     def fixes(self, event: OutWithGrad) -> Iterator[Fix]:
         yield from moving(event.place, None)[1]
+
+
+def _function(event: OutWithGrad) -> str:
+    call = event.place.node
+    return callee_name(call) if isinstance(call, ast.Call) else UNKNOWN

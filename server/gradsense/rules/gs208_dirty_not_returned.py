@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from gradsense.fixes.fix import Fix
 from gradsense.machine.events import DirtyNotReturned
 from gradsense.rules.base import Rule
 from gradsense.rules.repairs.dirty import return_what_is_marked
+from gradsense.rules.wording import quoted
 
 
 class DirtyNotReturnedRule(Rule[DirtyNotReturned]):
@@ -16,10 +18,15 @@ class DirtyNotReturnedRule(Rule[DirtyNotReturned]):
     outcome = "raises"
 
     def message(self, event: DirtyNotReturned) -> str:
-        return "the tensor marked dirty here is not what `forward` returns"
+        call = event.marked.node
+        name = quoted(ast.unparse(call.args[0])) if isinstance(call, ast.Call) and call.args else "the tensor"
+        return f"{name} is marked dirty here, and `forward` returns another tensor"
 
     def expected(self, event: DirtyNotReturned) -> str | None:
-        return "RuntimeError: Some elements marked as dirty during the forward method were not returned as output."
+        return (
+            "RuntimeError: Some elements marked as dirty during the forward method were not returned as output. The "
+            "inputs that are modified inplace must all be outputs of the Function."
+        )
 
     def fixes(self, event: DirtyNotReturned) -> Iterator[Fix]:
         yield from return_what_is_marked(event.marked)

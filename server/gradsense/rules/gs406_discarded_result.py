@@ -66,7 +66,7 @@ class DiscardedResultRule(Rule[DiscardedResult | UselessMutation]):
     def message(self, event: DiscardedResult | UselessMutation) -> str:
         if isinstance(event, UselessMutation):
             return f"this does nothing: {event.what}"
-        return f"`{event.method}()` returns a new tensor and changes nothing: its result is thrown away"
+        return f"{quoted(event.place.text)} returns a new tensor and changes nothing: its result is thrown away"
 
     def fixes(self, event: DiscardedResult | UselessMutation) -> Iterator[Fix]:
         code = code_of(event.place)

@@ -59,7 +59,12 @@ def line_of(place: Place, seen_from: Place) -> str:
 
 def store_name(store: Store) -> str:
     """The variable, attribute or container of a store, in backticks."""
-    return f"`{store.name}`" if store.name else "the container"
+    if store.name:
+        return f"`{store.name}`"
+    node, source = store.place.node, store.place.source
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return quoted(source.slice(source.span_of(node.func.value)))
+    return "the container"
 
 
 def growth_of(event: GraphGrows) -> str:

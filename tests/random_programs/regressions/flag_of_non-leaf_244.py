@@ -1,5 +1,5 @@
 # seed 244
-# torch: RuntimeError: you can only change requires_grad flags of leaf variables. If you want to use a computed v
+# torch: flag of non-leaf; RuntimeError: you can only change requires_grad flags of leaf variables. If you want to use a computed v
 # predicted: another error: may: WalkedTwice second walk line 5
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # seed 498
-# torch: RuntimeError: one of the variables needed for gradient computation has been modified by an inplace opera
+# torch: modified; RuntimeError: one of the variables needed for gradient computation has been modified by an inplace opera
 # predicted: missed: nothing
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # seed 534
-# torch: RuntimeError: one of the variables needed for gradient computation has been modified by an inplace opera
+# torch: modified; RuntimeError: one of the variables needed for gradient computation has been modified by an inplace opera
 # predicted: another error: WalkedTwice second walk line 14
 import torch
 from torch import nn

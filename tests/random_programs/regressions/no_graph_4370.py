@@ -1,5 +1,5 @@
 # seed 4370
-# torch: RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn
+# torch: no graph; RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn
 # predicted: another error: GS203 leaf write line 12; GS402 None line 21
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # seed 4734
-# torch: RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn
+# torch: no graph; RuntimeError: element 0 of tensors does not require grad and does not have a grad_fn
 # predicted: another error: GS402 None line 11
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # seed 1032
-# torch: RuntimeError: One of the differentiated Tensors does not require grad
+# torch: not in graph; RuntimeError: One of the differentiated Tensors does not require grad
 # predicted: another error: NoGraph no graph line 21
 import torch
 from torch import nn

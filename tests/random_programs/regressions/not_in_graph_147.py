@@ -1,5 +1,5 @@
 # seed 147
-# torch: RuntimeError: The differentiated Tensor at index 1 appears to not have been used in the graph. Set allow
+# torch: not in graph; RuntimeError: The differentiated Tensor at index 1 appears to not have been used in the graph. Set allow
 # predicted: another error: WalkedTwice second walk line 21
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # seed 893
-# torch: RuntimeError: The differentiated Tensor at index 0 appears to not have been used in the graph. Set allow
+# torch: not in graph; RuntimeError: The differentiated Tensor at index 0 appears to not have been used in the graph. Set allow
 # predicted: missed: nothing
 import torch
 import torch.nn.functional as F

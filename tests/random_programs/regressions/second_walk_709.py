@@ -1,5 +1,5 @@
 # seed 709
-# torch: RuntimeError: Trying to backward through the graph a second time (or directly access saved tensors after
+# torch: second walk; RuntimeError: Trying to backward through the graph a second time (or directly access saved tensors after
 # predicted: missed: nothing
 import torch
 import torch.nn.functional as F

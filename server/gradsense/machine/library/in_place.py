@@ -83,13 +83,12 @@ def write(
     if any(a is tensor for a in others) and row is not None:
         # `x.addcmul_(x, x)`: what it saves of itself is torn by its own write.
         kept = [Saved(s.tensor, s.version - (s.tensor is tensor and name in TEARING), s.sure) for s in kept]
-    maker = before.op if before is not None else ""
     machine.rebase(tensor, f"{name}_", parents, kept, private, sure and (row is None or row.sure))
     node = tensor.base.node if tensor.base is not None else tensor.node
     if node is not None:
         node.perhaps = perhaps
-    if own is YES and machine.module is None and maker and not tensor.base:
-        machine.events.append(InplaceAllowed(place=machine.here(), tensor=tensor, maker=maker))
+    if own is YES and machine.module is None and before is not None and not tensor.base:
+        machine.events.append(InplaceAllowed(place=machine.here(), tensor=tensor, maker=before))
     return tensor
 
 

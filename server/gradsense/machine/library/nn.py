@@ -41,7 +41,7 @@ def make_parameter(machine: Machine, name: str, arguments: list[Value], keywords
         if machine.needs_grad(data) is NO:
             made.storage = data.storage
         else:
-            made.cuts = (Cut("nn.Parameter", machine.here()),)
+            made.cuts = (Cut("nn.Parameter", machine.here(), (data,)),)
     elif isinstance(data, Unknown):
         made.dtype = None
     made.parameter = name != "Buffer"

@@ -109,9 +109,10 @@ def _apply(machine: Machine, optimizer: Optimizer) -> None:
     machine.step_epochs.add(machine.epoch)
     machine.steps.append((optimizer, machine.here(), machine.tick()))
     stale = False
-    for parameter in optimizer.parameters:
-        if not parameter.has_gradient or parameter.gradient is None:
-            continue
+    ready = [p for p in optimizer.parameters if p.has_gradient and p.gradient is not None]
+    if not ready:
+        machine.idle_steps.append((optimizer, machine.tick()))
+    for parameter in ready:
         machine.mark_write(parameter, "fused" if optimizer.fused else "step")
         if not stale and optimizer.complete and parameter.parameter:
             stale = _report_stale(machine, optimizer, parameter)
