@@ -205,7 +205,7 @@ class Books:
             output = self.tensor(output_shape, dtype if can else "int64")
             output.needs = recorded if can else NO
             outputs.append(output)
-        cuts = merge_cuts(t.cuts for t in (inputs if needs is not NO else reversed(inputs)))
+        cuts = merge_cuts(inherited_cuts(t) for t in (inputs if needs is not NO else reversed(inputs)))
         if needs is NO:
             frozen = next((t for t in inputs if t.frozen is not None), None)
             if frozen is not None and frozen.frozen is not None:
@@ -411,6 +411,16 @@ class Books:
         tensor.leaf = False
         tensor.node = self.record_node("view", (node,), [], False, True)
         tensor.node.output = tensor
+
+
+def inherited_cuts(tensor: Tensor) -> tuple[Cut, ...]:
+    """The cuts that what is computed from the tensor has, too.
+
+    A gradient that became a leaf by `requires_grad_()` was meant to be a constant of what follows.
+    """
+    if tensor.promoted is None:
+        return tensor.cuts
+    return tuple(c for c in tensor.cuts if c.how != "grad")
 
 
 def merge_cuts(groups: Iterable[tuple[Cut, ...]]) -> tuple[Cut, ...]:

@@ -194,6 +194,7 @@ def merged(machines: list[Machine]) -> list[Event]:
             if (event.sure and not best.sure) or (event.sure == best.sure and len(event.also) > len(best.also)):
                 by_key[key] = (event, known[1])
     raised = {i for i, m in enumerate(machines) if any(e.raises and not e.caught for e in m.events)}
+    raising = {e.culprit.key for e, _ in by_key.values() if e.raises}
     walked_places = {w.place.key for m in machines for w in m.walks if w.used_leaves}
     kept: list[Event] = []
     for event, where in by_key.values():
@@ -216,9 +217,7 @@ def merged(machines: list[Machine]) -> list[Event]:
         if isinstance(event, AnomalyOn) and len(where) < len(machines):
             # A flag of the program switches it on.
             continue
-        if isinstance(event, InplaceAllowed) and any(
-            other.raises and other.culprit.key == event.culprit.key for other, _ in by_key.values()
-        ):
+        if isinstance(event, InplaceAllowed) and event.culprit.key in raising:
             continue
         kept.append(event)
     return kept

@@ -41,9 +41,9 @@ class Unit:
 def units_of(tree: ast.Module) -> list[Unit]:
     """The functions and methods of a file, callers before what they call."""
     found: list[Unit] = []
-    todo: list[ast.stmt] = list(tree.body)
+    todo = list(reversed(tree.body))
     while todo:
-        node = todo.pop(0)
+        node = todo.pop()
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             found.append(Unit(node))
         elif isinstance(node, ast.ClassDef):
@@ -53,9 +53,9 @@ def units_of(tree: ast.Module) -> list[Unit]:
                 if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef) and not part.name.startswith("__")
             ]
         elif isinstance(node, ast.If):
-            todo = [*node.body, *node.orelse, *todo]
+            todo += reversed([*node.body, *node.orelse])
         elif isinstance(node, ast.Try):
-            todo = [*node.body, *todo]
+            todo += reversed(node.body)
     names = {u.node.name for u in found}
     called: set[str] = set()
     for unit in found:

@@ -49,6 +49,8 @@ class Walking(Books):
         self.constant_gradients: list[tuple[Walk, Cut]] = []
         self.grad_walks: dict[int, Walk] = {}
         self.dead_terms: list[tuple[Tensor, Walk, list[Tensor]]] = []
+        # Terms of walked losses that were computed without recording.
+        self.constant_terms: list[tuple[Tensor, Walk, Cut]] = []
 
     def walk(
         self,
@@ -284,6 +286,8 @@ class Walking(Books):
                 real = [c for c in term.cuts if c.how not in ("no_grad", "grad")]
                 if real and term.number_of_elements in (1, None):
                     self.report(DeadTerm(place=walk.place, term=term, walk=walk, cut=real[-1]))
+                elif term.cuts and term.cuts[-1].how == "no_grad":
+                    self.constant_terms.append((term, walk, term.cuts[-1]))
             elif self.needs_grad(term) is YES and not term.leaf:
                 leaves = [n.accumulates for n in self.below([self.edge(term)]) if n.accumulates is not None]
                 self.dead_terms.append((term, walk, leaves))

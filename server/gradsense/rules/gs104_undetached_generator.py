@@ -1,4 +1,68 @@
-"""One player's loss walks into the other's graph."""
+"""One player's loss walks into the other player's graph.
+
+## What happens
+
+A discriminator judges what a generator made, a policy is weighted by what a critic said, a student looks at its
+teacher. If the other's tensor comes in with its graph, this player's `backward()` walks through the other network as
+well. It costs a second backward, fills the other's `.grad`, and frees the graph that the other player's own loss
+needs in a moment.
+
+## Fails
+
+```python
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+G, D = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 3)), nn.Linear(3, 1)
+opt_g = torch.optim.SGD(G.parameters(), lr=0.1)
+opt_d = torch.optim.SGD(D.parameters(), lr=0.1)
+for real in torch.randn(3, 6, 3):
+    fake = G(torch.randn(6, 2))
+    d_loss = D(fake).mean() - D(real).mean()  # GS104
+    opt_d.zero_grad()
+    d_loss.backward()
+    opt_d.step()
+    g_loss = -D(fake).mean()
+    opt_g.zero_grad()
+    g_loss.backward()
+    opt_g.step()
+```
+
+## Mended
+
+```python
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+G, D = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 3)), nn.Linear(3, 1)
+opt_g = torch.optim.SGD(G.parameters(), lr=0.1)
+opt_d = torch.optim.SGD(D.parameters(), lr=0.1)
+for real in torch.randn(3, 6, 3):
+    fake = G(torch.randn(6, 2))
+    d_loss = D(fake.detach()).mean() - D(real).mean()
+    opt_d.zero_grad()
+    d_loss.backward()
+    opt_d.step()
+    g_loss = -D(fake).mean()
+    opt_g.zero_grad()
+    g_loss.backward()
+    opt_g.step()
+```
+
+## Not this
+
+The generator's own loss has to go through the discriminator: nothing is detached there. A fake that is made anew for
+each loss, a network frozen with `requires_grad_(False)` and a fake made under `no_grad` are fine. If nothing raises
+because each player has its own forward, the extra backward is reported as information only.
+
+## Fixes
+
+- Detach the argument of the call that belongs to the other player's loss (safe): no optimizer that steps on this walk
+  holds what is cut off.
+- Detach the value where it is made (unsafe): then neither loss trains what made it.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +94,8 @@ class UndetachedGenerator(Rule[WalkedTwice | WastedWalk]):
             held = tensor_name(event.held, "this argument")
             first = line_of(event.first.place, event.culprit)
             return f"{held} still has its graph here, so the walk on {first} frees it: pass `.detach()`"
-        return "this walk also runs through a network whose gradients are zeroed unused: pass the argument detached"
+        walk = line_of(event.walk.place, event.culprit)
+        return f"the walk on {walk} runs through the network behind this, too, whose gradients are zeroed unused: detach it"
 
     def related(self, event: WalkedTwice | WastedWalk) -> Iterable[tuple[Place, str]]:
         if isinstance(event, WalkedTwice):

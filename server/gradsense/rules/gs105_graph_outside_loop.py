@@ -1,4 +1,56 @@
-"""Computed from parameters once, before the loop, and walked every pass."""
+"""Computed from parameters once, before the loop, and walked in every pass.
+
+## What happens
+
+A value that depends on parameters is computed above the loop and used in it: a softmax over architecture weights,
+features of a backbone, a table made in `__init__`. Its graph exists once. The first pass frees it, the second walks
+into it. Even with `retain_graph=True` it would be wrong: after the first step the value no longer fits its
+parameters.
+
+## Fails
+
+```python
+import torch
+
+torch.manual_seed(0)
+theta = torch.zeros(3, requires_grad=True)
+optimizer = torch.optim.SGD([theta], lr=0.1)
+gate = torch.sigmoid(theta)  # GS105
+for x in torch.randn(4, 3):
+    loss = (gate * x).sum().pow(2)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+```
+
+## Mended
+
+```python
+import torch
+
+torch.manual_seed(0)
+theta = torch.zeros(3, requires_grad=True)
+optimizer = torch.optim.SGD([theta], lr=0.1)
+for x in torch.randn(4, 3):
+    gate = torch.sigmoid(theta)
+    loss = (gate * x).sum().pow(2)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+```
+
+## Not this
+
+A view of a parameter (`weight.t()`, `weight[0]`) saves nothing and follows its parameter. A value that saved nothing
+for backward does not raise either; it goes stale instead, which is GS107.
+
+## Fixes
+
+- Compute it inside the loop, with the statements that it is made of (safe). An attribute set in `__init__` is
+  computed in `forward` where its expression needs nothing but `self`.
+- Detach it (unsafe): it becomes a constant, and what it was computed from is not trained through it. Not offered
+  where that would leave nothing to train.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +75,8 @@ class GraphOutsideLoop(Rule[WalkedTwice | SavedModified]):
 
     def message(self, event: WalkedTwice | SavedModified) -> str:
         held = tensor_name(event.held, "this value")
-        return f"{held} is computed once and walked in every pass on {line_of(event.walk.place, event.culprit)}"
+        walk = line_of(event.walk.place, event.culprit)
+        return f"{held} is computed once, before the loop, and walked in every pass on {walk}"
 
     def related(self, event: WalkedTwice | SavedModified) -> Iterable[tuple[Place, str]]:
         yield event.node.place, f"{op_name(event.node)} saved for backward here"

@@ -1,4 +1,56 @@
-"""An in-place write to a leaf that needs grad."""
+"""A leaf that requires grad is written in place with grad mode on.
+
+## What happens
+
+A leaf is where gradients end: a parameter, or a tensor made with `requires_grad=True`. A write with grad mode on
+would turn it into the result of an operation, and its gradient would go elsewhere, so torch refuses at once. `w[:] =
+v` and `w[mask] = v` count as writes to the leaf, `w[0] = v` as one to a view of it.
+
+## Fails
+
+```python
+import torch
+
+torch.manual_seed(0)
+x, y = torch.randn(8, 3), torch.randn(8)
+w = torch.zeros(3, requires_grad=True)
+for _ in range(3):
+    loss = (x @ w - y).pow(2).mean()
+    loss.backward()
+    w -= 0.1 * w.grad  # GS203
+    w.grad = None
+print(loss.item())
+```
+
+## Mended
+
+```python
+import torch
+
+torch.manual_seed(0)
+x, y = torch.randn(8, 3), torch.randn(8)
+w = torch.zeros(3, requires_grad=True)
+for _ in range(3):
+    loss = (x @ w - y).pow(2).mean()
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.1 * w.grad
+    w.grad = None
+print(loss.item())
+```
+
+## Not this
+
+`w = w - lr * w.grad` raises nothing, and makes `w` a new tensor that is no leaf: its `.grad` stays None in the next
+pass. That is GS404. A write under `no_grad` is fine unless a graph that saved the leaf is still to be walked (GS205).
+
+## Fixes
+
+- Write under `torch.no_grad()` (safe), with neighbouring writes to the same tensor, or the loop that does nothing
+  else.
+- Write out of place (unsafe): the leaf keeps its value, the new tensor is part of the graph. This is what a `forward`
+  wants that adds something to one of its parameters. An activation with `inplace=True` is turned off.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,52 @@
-"""The storage of a saved tensor is written through an alias."""
+"""The memory of a saved tensor is written through a detached alias.
+
+## What happens
+
+`x.detach()` cuts the graph and shares the memory. A write to the detached tensor is a write to `x`, with the same
+counter: if an operation saved `x`, its walk raises. Through `.data`, through `numpy()` and by an optimizer with
+`fused=True` the write is not counted. Then nothing raises, and the gradient is computed from the wrong values.
+
+## Fails
+
+```python
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Linear(4, 3)
+gate = torch.sigmoid(net(torch.randn(5, 4)))
+shown = gate.detach()
+shown[shown < 0.5] = 0  # GS204
+print(shown.mean())
+gate.mean().backward()
+```
+
+## Mended
+
+```python
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net = nn.Linear(4, 3)
+gate = torch.sigmoid(net(torch.randn(5, 4)))
+shown = gate.detach().clone()
+shown[shown < 0.5] = 0
+print(shown.mean())
+gate.mean().backward()
+```
+
+## Not this
+
+A detached tensor that is only read is fine, and so is a write to it where no node saved that memory, say after an
+addition. `x.detach().clone()`, `x.detach().cpu()` from a GPU and `x.detach() * 1` have memory of their own.
+
+## Fixes
+
+- Clone where the alias is made, `x.detach().clone()` (safe).
+- Save a copy where the operation takes the tensor in (safe).
+- Write or step after the walk (unsafe: what runs in between sees other values).
+"""
 
 from __future__ import annotations
 

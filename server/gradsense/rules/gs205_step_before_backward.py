@@ -1,11 +1,78 @@
-"""An optimizer steps between a forward and its backward."""
+"""A weight is changed between a forward and the backward that needs it.
+
+## What happens
+
+`optimizer.step()` writes to its parameters in place. A graph that saved one of them, as the weight of every layer but
+the first is saved for its input's gradient, cannot be walked any more: it raises "modified by an inplace operation"
+and shows the shape of a weight. It happens where two losses are computed first and walked and stepped in turn, where
+a graph of an earlier pass is kept with `retain_graph=True`, and where weights are clipped, pruned, averaged or loaded
+at the wrong moment.
+
+## Fails
+
+```python
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+actor, critic = nn.Linear(3, 2), nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 1))
+opt_a = torch.optim.SGD(actor.parameters(), lr=0.1)
+opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+for state in torch.randn(3, 6, 3):
+    actor_loss = -critic(actor(state)).mean()
+    critic_loss = critic(actor(state).detach()).pow(2).mean()
+    opt_c.zero_grad()
+    critic_loss.backward()
+    opt_c.step()  # GS205
+    opt_a.zero_grad()
+    actor_loss.backward()
+    opt_a.step()
+```
+
+## Mended
+
+```python
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+actor, critic = nn.Linear(3, 2), nn.Sequential(nn.Linear(2, 8), nn.ReLU(), nn.Linear(8, 1))
+opt_a = torch.optim.SGD(actor.parameters(), lr=0.1)
+opt_c = torch.optim.SGD(critic.parameters(), lr=0.1)
+for state in torch.randn(3, 6, 3):
+    critic_loss = critic(actor(state).detach()).pow(2).mean()
+    opt_c.zero_grad()
+    critic_loss.backward()
+    opt_c.step()
+    actor_loss = -critic(actor(state)).mean()
+    opt_a.zero_grad()
+    actor_loss.backward()
+    opt_a.step()
+```
+
+## Not this
+
+The first layer's weight is not saved if its input needs no gradient, so a step before its backward is fine, and so is
+one of a bias alone. A step of one network is fine while the other network's graph does not go through it.
+
+## Fixes
+
+- Save a copy of the weight where the program itself computes with it (safe).
+- Detach a value that is carried over or belongs to the other player (safe or unsafe as in GS102 and GS103), or
+  compute it inside the loop.
+- Compute the forward after the step (unsafe: the loss then comes from the new weights, as in most published
+  algorithms).
+- Step or write after the walk (unsafe: the later walk's gradients count in this step as well).
+"""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Iterator
 
 from gradsense.fixes.fix import Fix
 from gradsense.machine.events import SavedModified
+from gradsense.machine.graph import Node
 from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
 from gradsense.rules.repairs.carrying import cut_carried, detach_where_read
@@ -13,7 +80,7 @@ from gradsense.rules.repairs.copies import save_copies
 from gradsense.rules.repairs.into_loop import compute_each_pass
 from gradsense.rules.repairs.ordering import reorder
 from gradsense.rules.torch_says import modified
-from gradsense.rules.wording import line_of, op_name, tensor_name
+from gradsense.rules.wording import line_of, op_name, quoted, tensor_name
 
 
 class StepBeforeBackward(Rule[SavedModified]):
@@ -25,11 +92,14 @@ class StepBeforeBackward(Rule[SavedModified]):
         return event.manner in ("step", "carried", "update")
 
     def message(self, event: SavedModified) -> str:
-        name = tensor_name(event.saved.tensor, "a weight")
-        where = line_of(event.walk.place, event.culprit)
+        name = tensor_name(event.saved.tensor, _weight_of(event.node))
+        walk = line_of(event.walk.place, event.culprit)
+        made = line_of(event.node.place, event.culprit)
+        if event.manner == "carried":
+            held = tensor_name(event.held, "a value of an earlier pass")
+            return f"this step changes {name}, and {held} carries a graph that needs it as it was into the walk on {walk}"
         how = "write" if event.manner == "update" else "step"
-        saved = line_of(event.node.place, event.culprit)
-        return f"this {how} changes {name}, which the walk on {where} needs as it was on {saved}"
+        return f"this {how} changes {name}, which the walk on {walk} needs as it was on {made}"
 
     def related(self, event: SavedModified) -> Iterable[tuple[Place, str]]:
         yield event.node.place, f"{op_name(event.node)} saved it here"
@@ -47,3 +117,9 @@ class StepBeforeBackward(Rule[SavedModified]):
         if event.manner != "carried":
             yield from detach_where_read(event.held, event.entry, event.walk)
             yield from reorder(event.node, event.saved, event.write, event.walk)
+
+
+def _weight_of(node: Node) -> str:
+    """A parameter without a name of its own, by the module that was called."""
+    call = node.place.node
+    return f"a weight of {quoted(ast.unparse(call.func))}" if isinstance(call, ast.Call) else "a weight"

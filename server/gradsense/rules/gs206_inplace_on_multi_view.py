@@ -1,4 +1,58 @@
-"""A write to a view that torch lets no one write to."""
+"""A view is written that torch lets nobody write to.
+
+## What happens
+
+Some views cannot be written in place, whether or not their values were saved:
+
+- an output of `unbind`, `chunk` or `split`, also as the rows of `for row in tensor` and `zip(tensor, …)`;
+- a view that was made under `no_grad` and is written with grad mode on;
+- the output of a module with a full backward hook, by an in-place activation behind it;
+- an expanded tensor, where one cell of memory stands for many;
+- and `detach_()` works on no view at all.
+
+torch raises at the write, or when the written tensor is used next.
+
+## Fails
+
+```python
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+film = nn.Linear(4, 6)
+x, condition = torch.randn(2, 3), torch.randn(2, 4)
+scale, shift = film(condition).chunk(2, dim=1)
+scale += 1.0  # GS206
+(x * scale + shift).sum().backward()
+```
+
+## Mended
+
+```python
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+film = nn.Linear(4, 6)
+x, condition = torch.randn(2, 3), torch.randn(2, 4)
+scale, shift = film(condition).chunk(2, dim=1)
+scale = scale + 1.0
+(x * scale + shift).sum().backward()
+```
+
+## Not this
+
+A slice or a single index, `x[:, :3] += 1`, is one view and may be written. So may the outputs of `chunk` where
+nothing requires grad.
+
+## Fixes
+
+- Write out of place (safe; unsafe where the tensor that the view belongs to is read later: it no longer sees the
+  write).
+- Write under `torch.no_grad()`, for views of a parameter (safe). Turn `inplace` off, for a module behind a hook
+  (safe).
+- Copy the parts, or the expanded tensor, where they are made.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,44 @@
-"""`out=` with tensors that need grad."""
+"""`out=` is used with tensors that require grad.
+
+## What happens
+
+`torch.mul(a, b, out=c)` writes into memory that is there already. torch does not differentiate that form, so it
+raises as soon as an input or the output requires grad and grad mode is on.
+
+## Fails
+
+```python
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net, gate = nn.Linear(4, 3), torch.rand(3)
+value = net(torch.randn(5, 4))
+torch.mul(value, gate, out=value)  # GS207
+value.sum().backward()
+```
+
+## Mended
+
+```python
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+net, gate = nn.Linear(4, 3), torch.rand(3)
+value = net(torch.randn(5, 4))
+value = torch.mul(value, gate)
+value.sum().backward()
+```
+
+## Not this
+
+Under `no_grad`, and where nothing requires grad, `out=` is fine.
+
+## Fixes
+
+- Bind the result instead of passing `out=` (safe; unsafe where the buffer is read later under another name).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,65 @@
-"""A custom Function marks an input dirty and returns another tensor."""
+"""A custom Function marks an input dirty and returns another tensor.
+
+## What happens
+
+`ctx.mark_dirty(x)` tells autograd that `forward` wrote to `x`, so that the result takes over its place in the graph.
+That only works if `x` itself is what `forward` returns. If it returns a copy or something else, torch raises when the
+Function is applied.
+
+## Fails
+
+```python
+import torch
+
+
+class Clamp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.clamp_(-1, 1)
+        ctx.mark_dirty(x)  # GS208
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+weight = torch.randn(3, requires_grad=True)
+Clamp.apply(weight * 2).sum().backward()
+```
+
+## Mended
+
+```python
+import torch
+
+
+class Clamp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.clamp_(-1, 1)
+        ctx.mark_dirty(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+weight = torch.randn(3, requires_grad=True)
+Clamp.apply(weight * 2).sum().backward()
+```
+
+## Not this
+
+A Function that does not write to its inputs needs no mark at all.
+
+## Fixes
+
+- Return the marked tensor itself, where a clone of it is returned (safe).
+- Drop the mark, where nothing is written (safe).
+- Write to a copy and drop the mark (unsafe: the caller's tensor is no longer changed).
+"""
 
 from __future__ import annotations
 

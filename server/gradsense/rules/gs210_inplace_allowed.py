@@ -1,4 +1,45 @@
-"""PAGE"""
+"""A tensor with a graph is written in place, and torch allows it.
+
+## What happens
+
+This is a hint: the code is right. A write to a tensor with a graph raises only if an operation saved that tensor. The
+one that made it did not: a linear layer saves its input and its weight, an addition saves nothing. The hint names the
+operation and what it keeps, for those who have learnt that `x += y` breaks autograd.
+
+## Fails
+
+```python
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+first, second = nn.Linear(4, 8), nn.Linear(8, 1)
+h = first(torch.randn(3, 4))
+h += 2  # GS210
+second(h).sum().backward()
+```
+
+## Mended
+
+```python
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+first, second = nn.Linear(4, 8), nn.Linear(8, 1)
+h = first(torch.randn(3, 4))
+h = h + 2
+second(h).sum().backward()
+```
+
+## Not this
+
+If something else saved the tensor before the write, it raises: that is GS201.
+
+## Fixes
+
+- Write out of place (safe). It costs one tensor more and keeps working if an activation is put in between one day.
+"""
 
 from __future__ import annotations
 

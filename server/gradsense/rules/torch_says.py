@@ -29,31 +29,32 @@ DETACHED = (
 # Writes to views that torch refuses, by the reason.
 VIEWS = {
     "multi": (
-        "RuntimeError: Output […] of […] is a view and is being modified inplace. This view is the output of a function "
-        "that returns multiple views. Such functions do not allow the output views to be modified inplace. You should "
-        "replace the inplace operation by an out-of-place one."
+        "RuntimeError: Output […] of […] is a view and is being modified inplace. This view is the output of a "
+        "function that returns multiple views. Such functions do not allow the output views to be modified "
+        "inplace. You should replace the inplace operation by an out-of-place one."
     ),
     "no_grad": (
-        "RuntimeError: A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that "
-        "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
-        "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
-        "outside (if you want the inplace to be tracked)."
+        "RuntimeError: A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
+        "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by "
+        "moving both the view and the inplace either both inside the no_grad block (if you don't want the inplace"
+        " to be tracked) or both outside (if you want the inplace to be tracked)."
     ),
     "hook": (
-        "RuntimeError: Output 0 of BackwardHookFunction is a view and is being modified inplace. This view was created "
-        "inside a custom Function (or because an input was returned as-is) and the autograd logic to handle view+inplace "
-        "would override the custom backward associated with the custom Function, leading to incorrect gradients. This "
-        "behavior is forbidden. You can fix this by cloning the output of the custom Function."
+        "RuntimeError: Output 0 of BackwardHookFunction is a view and is being modified inplace. This view was "
+        "created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
+        "handle view+inplace would override the custom backward associated with the custom Function, leading to "
+        "incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
+        "Function."
     ),
     "detach": (
-        "RuntimeError: Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) "
-        "for training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() "
-        "cannot be called on these gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
-        "torch/optim/optimizer.py as the solution."
+        "RuntimeError: Can't detach views in-place. Use detach() instead. If you are using "
+        "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as True, gradients are "
+        "views of DDP buckets, and hence detach_() cannot be called on these gradients. To fix this error, please"
+        " refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
     ),
     "expanded": (
-        "RuntimeError: unsupported operation: more than one element of the written-to tensor refers to a single memory "
-        "location. Please clone() the tensor before performing the operation."
+        "RuntimeError: unsupported operation: more than one element of the written-to tensor refers to a single "
+        "memory location. Please clone() the tensor before performing the operation."
     ),
 }
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gradsense.machine.graph import Tensor
+from gradsense.machine.graph import Cut, Tensor
 from gradsense.machine.library import containers, frameworks, nn, unknown
 from gradsense.machine.values import (
     DictValue,
@@ -163,7 +163,8 @@ def call(
         machine.zero_gradients([t for _, t in parameters(machine, instance)[0]])
         return None
     if name == "state_dict":
-        return DictValue({n: machine.detached(t) for n, t in tensors(instance, buffers=True)}, machine.here(node))
+        made = {n: _state(machine, t, node) for n, t in tensors(instance, buffers=True)}
+        return DictValue(made, machine.here(node))
     if name == "load_state_dict":
         for _, tensor in tensors(instance, buffers=True):
             machine.mark_write(tensor, "load")
@@ -212,6 +213,14 @@ def call(
     if not instance.opaque and instance.kind is None and name.startswith("__"):
         return Unknown()
     return unknown.call_unknown(machine, Unknown(name=name, owner=instance), arguments, keywords, node)
+
+
+def _state(machine: Machine, tensor: Tensor, node: ast.AST | None) -> Tensor:
+    """A tensor as `state_dict()` hands it out: detached."""
+    state = machine.detached(tensor)
+    if state.cuts and machine.needs_grad(tensor) is not NO:
+        state.cuts = (*state.cuts[:-1], Cut("state_dict", machine.here(node), (tensor,)))
+    return state
 
 
 def _by_path(instance: Instance, path: Value) -> Value:
