@@ -114,9 +114,7 @@ def check_source(
         project = Project.for_paths([source.path]) if source.path and os.path.exists(source.path) else Project()
     if not any(word in source.text for word in WORDS):
         return report
-    if len(source.text) > MOST_CHARACTERS:
-        report.notes.append(_too_long(source))
-        return report
+
     module = parse(source)
     project.workspace.add(module)
     _note_problems(report, module)

@@ -77,7 +77,7 @@ def _dead_terms(machine: Machine) -> None:
         cut = term.cuts[-1] if term.cuts else None
         machine.events.append(DeadTerm(place=walk.place, term=term, walk=walk, cut=cut))
     for term, walk, cut in machine.constant_terms:
-        lost = {n.accumulates for n in reachable(machine.edge(t) for t in cut.lost) if n.accumulates is not None}
+        lost = {n.accumulates for n in machine.below(machine.edge(t) for t in cut.lost) if n.accumulates is not None}
         if lost & walk.used_leaves:
             machine.events.append(DeadTerm(place=walk.place, term=term, walk=walk, cut=cut))
 

@@ -176,9 +176,8 @@ def alive(machine: Machine) -> dict[SlotKey, Slot]:
                 if isinstance(value, ListValue)
                 else [*value.items.values(), *(k for k in value.items if isinstance(k, Tensor))]
             )
-            for part in parts:
-                if not isinstance(part, SCALARS):
-                    todo.append((inner, part, _put(value, find_store), depth + 1))
+            put = _put(value, find_store)
+            todo += [(inner, part, put, depth + 1) for part in parts if not isinstance(part, SCALARS)]
         elif isinstance(value, tuple):
             if (id(value), key) in seen_tuples:
                 continue

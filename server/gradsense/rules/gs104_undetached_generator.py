@@ -95,7 +95,7 @@ class UndetachedGenerator(Rule[WalkedTwice | WastedWalk]):
             first = line_of(event.first.place, event.culprit)
             return f"{held} still has its graph here, so the walk on {first} frees it: pass `.detach()`"
         walk = line_of(event.walk.place, event.culprit)
-        return f"the walk on {walk} runs through the network behind this, too, whose gradients are zeroed unused: detach it"
+        return f"the walk on {walk} also fills gradients of the network behind this, which are zeroed unused: detach it"
 
     def related(self, event: WalkedTwice | WastedWalk) -> Iterable[tuple[Place, str]]:
         if isinstance(event, WalkedTwice):

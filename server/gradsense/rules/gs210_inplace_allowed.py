@@ -61,7 +61,11 @@ class InplaceAllowedRule(Rule[InplaceAllowed]):
     outcome = "clean"
 
     def matches(self, event: InplaceAllowed) -> bool:
-        return all(saved.storage is not event.tensor.storage for saved in event.maker.saved)
+        maker, tensor = event.maker, event.tensor
+        # Totals and losses are no activations, and of several writes in a row the first one tells the story.
+        if tensor.number_of_elements == 1 or maker.op.endswith("_"):
+            return False
+        return maker.sure and all(saved.storage is not tensor.storage for saved in maker.saved)
 
     def severity(self, event: InplaceAllowed) -> Severity:
         return Severity.HINT
@@ -86,5 +90,5 @@ def _what(node: Node) -> str:
     if any(saved.tensor.parameter for saved in node.saved):
         kinds.append("its weight")
     if node.private:
-        kinds.append("something of its own")
+        kinds.append("a mask or copy of its own")
     return " and ".join(kinds) or "nothing"

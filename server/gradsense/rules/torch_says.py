@@ -62,14 +62,16 @@ VIEWS = {
 def modified(event: SavedModified) -> str:
     """The error of a walk that finds a saved tensor at another version.
 
-    The versions of parameters and buffers are left out: they count from the writes that initialised them.
+    The versions of parameters and buffers are left out: they count from the writes that initialised them. So are those
+    of recurrent states, which torch's own code writes to as well.
     """
     if event.write.kind == "detach_":
         return DETACHED
     tensor, node = event.saved.tensor, event.node
     versions = (UNKNOWN, UNKNOWN)
     buffer = not tensor.stores and tensor is not node.output and tensor not in node.inputs
-    if event.manner not in ("step", "update", "carried", "outside_loop") and not buffer:
+    recurrent = "gru" in node.op or "rnn" in node.op or "lstm" in node.op
+    if event.manner not in ("step", "update", "carried", "outside_loop") and not buffer and not recurrent:
         versions = (str(event.version), str(event.saved.version))
     return (
         "RuntimeError: one of the variables needed for gradient computation has been modified by an inplace operation: "

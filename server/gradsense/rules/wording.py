@@ -28,7 +28,7 @@ def tensor_name(tensor: Tensor | None, fallback: str = "this tensor") -> str:
         return fallback
     names = [s.name for s in tensor.stores if s.name]
     if names:
-        return f"`{names[-1]}`"
+        return f"`{names[-1].lstrip('.')}`"
     base = tensor.base
     if base is not None:
         return tensor_name(base, fallback)

@@ -14,6 +14,8 @@ from gradsense.syntax.spans import Problem
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_PROBLEMS = 50
+# A program of so many characters has some 250,000 lines; a longer text is data.
+_MAX_LENGTH = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,11 @@ def parse(source: Source) -> ParsedModule:
     """Parse any text; never raises.
 
     A statement that is wrong is left out, or read in part, and reported as a problem; the rest of the program stays.
-    Takes time linear in the length of the text.
+    Takes time linear in the length of the text. A text that is too long for any program is left out as a whole.
     """
+    if len(source.text) > _MAX_LENGTH:
+        message = f"this file has {len(source.text):,} characters and is left out; the most is {_MAX_LENGTH:,}"
+        return ParsedModule(source, ast.Module([], []), (Problem(1, message),))
     problems = list(source.problems)
     tree: object = None
     if not source.rewrites and "\0" not in source.text:
