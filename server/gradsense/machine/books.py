@@ -13,6 +13,8 @@ from gradsense.machine.values import Instance
 from gradsense.syntax.source import Source
 
 MAX_CUTS = 6
+# Ops whose gradient is zero wherever it is defined: the graph goes on, and nothing flows through it.
+ZERO_GRADIENT = frozenset("round floor ceil trunc fix sign sgn heaviside".split())
 
 
 class PathEnds(Exception):
@@ -238,7 +240,9 @@ class Books:
             lost = (*cuts, cut)[-MAX_CUTS:]
             for output in outputs:
                 output.cuts = lost if output.needs is NO else cuts
-        elif cuts:
+        elif cuts or op in ZERO_GRADIENT:
+            if op in ZERO_GRADIENT and needs is not NO:
+                cuts = (*cuts, Cut(op, self.here(), tuple(inputs)))[-MAX_CUTS:]
             for output in outputs:
                 output.cuts = cuts
         if recorded is not YES and any(t.origin == "unknown" for t in inputs):

@@ -106,6 +106,7 @@ def _never_reached(machine: Machine) -> None:
         for p in o.parameters
         if p.parameter and not p.contributions and not p.spent and not p.has_gradient and p.needs is YES
     }
+    missing |= _unmoved(machine, stepped)
     if not missing:
         return
     seen: set[PlaceKey] = set()
@@ -122,6 +123,19 @@ def _never_reached(machine: Machine) -> None:
                 event = NeverReached(place=walk.place, parameter=lost[0], cut=cut, walk=walk)
                 event.also = [(walk.place, "walked here")]
                 machine.events.append(event)
+
+
+def _unmoved(machine: Machine, stepped: list[Optimizer]) -> set[Tensor]:
+    """Parameters that every walk reaches only through ops whose gradient is zero."""
+    if not any(c.how in ZERO_GRADIENT for w in machine.walks for c in w.cuts):
+        return set()
+    moved: set[Tensor | None] = set()
+    for walk in machine.walks:
+        if walk.root is not None:
+            flows = reachable_without([machine.edge(walk.root)], ZERO_GRADIENT)
+            moved |= {n.accumulates for n in flows}
+    held = {p for o in stepped for p in o.parameters if p.parameter and (p.contributions or p.spent)}
+    return {p for p in held if p not in moved}
 
 
 LOSS_NAME = re.compile(r"loss|(^|_)err(or)?(_|$|[A-Z])|cost|objective", re.IGNORECASE)
@@ -232,6 +246,14 @@ def _entrance(machine: Machine, walk: Walk, lost: set[Tensor]) -> Place | None:
     return None
 
 
+def _is_handed_on(machine: Machine, walk: Walk) -> bool:
+    """Whether unseen code got hold of something that a later walk through this graph could start from."""
+    if walk.root is None or not machine.escaped:
+        return False
+    below = machine.below([machine.edge(walk.root)])
+    return any(node in below and node.accumulates is None for node in machine.escaped)
+
+
 def _retained(machine: Machine) -> None:
     """`retain_graph=True` on a walk whose graph no later walk went through."""
     if machine.ended_early or machine.is_unit:
@@ -245,7 +267,7 @@ def _retained(machine: Machine) -> None:
         event.also = [(carried, "carried from here")]
         machine.events.append(event)
     for walk, place in machine.retained:
-        if walk.create_graph:
+        if walk.create_graph or _is_handed_on(machine, walk):
             continue
         by_place.setdefault(place.key, []).append(walk.needed)
         calls[place.key] = place

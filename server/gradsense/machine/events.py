@@ -333,7 +333,7 @@ class GraphGrows(Event):
         kept: all tensors that the last pass added to the slot.
         short: the loop is a short one, whose end lets go of what was kept.
         evaluation: the call that built the graph, where no walk ever takes it.
-        quiet: nothing is walked while the loop runs.
+        quiet: nothing is walked while the loop runs, and nothing that it makes is walked later.
     """
 
     store: Store

@@ -116,6 +116,7 @@ class Walk:
 
     Args:
         kind: `backward`, `grad`, or `assumed` (a caller that we do not see).
+        oldest: when the oldest node that it ran was made.
         partial: walks for some inputs only, or with a gradient that the caller gave: another walk may add more.
     """
 
@@ -127,6 +128,7 @@ class Walk:
     epoch: Epoch
     root: Tensor | None
     nodes: int = 0
+    oldest: int = 0
     known: bool = True
     needed: bool = False
     partial: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from gradsense.machine.graph import Node
 
@@ -14,6 +14,19 @@ def reachable(roots: Iterable[Node | None]) -> dict[Node, None]:
     while todo:
         node = todo.pop()
         if node in seen:
+            continue
+        seen[node] = None
+        todo.extend(node.parents)
+    return seen
+
+
+def reachable_without(roots: Iterable[Node | None], ops: Container[str]) -> dict[Node, None]:
+    """The nodes from the roots down that are reached without going through certain ops."""
+    seen: dict[Node, None] = {}
+    todo = [r for r in roots if r is not None]
+    while todo:
+        node = todo.pop()
+        if node in seen or node.op in ops:
             continue
         seen[node] = None
         todo.extend(node.parents)

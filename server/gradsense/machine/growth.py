@@ -28,6 +28,7 @@ from gradsense.machine.values import (
     Instance,
     ListValue,
     Partial,
+    ProgramModule,
     Unknown,
     Value,
 )
@@ -145,12 +146,19 @@ def alive(machine: Machine) -> dict[SlotKey, Slot]:
     todo: list[tuple[SlotKey, Value, Callable[[], Store | None], int]] = []
     visited = 0
 
-    def add_names(frame: Frame) -> None:
-        for name, value in frame.variables.items():
-            if not isinstance(value, SCALARS):
-                todo.append((("name", id(frame), name), value, _stored(frame.stores, name), 0))
+    # The scopes whose names have been taken in.
+    taken: set[int] = set()
 
-    for frame in frames:
+    def add_names(frame: Frame) -> None:
+        taken.add(id(frame))
+        for name, value in frame.variables.items():
+            if isinstance(value, _EMPTY):
+                continue
+            if isinstance(value, Function) and id(value.environment) in taken and not _has_own(value):
+                continue
+            todo.append((("name", id(frame), name), value, _stored(frame.stores, name), 0))
+
+    for frame in reversed(frames):
         add_names(frame)
     while todo:
         visited += 1
@@ -218,16 +226,18 @@ def alive(machine: Machine) -> dict[SlotKey, Slot]:
                 todo.append((key, part, find_store, depth + 1))
         elif isinstance(value, Function):
             environment = value.environment
-            if environment not in frames and (id(environment), id(value.node)) not in seen_captures:
-                seen_captures.add((id(environment), id(value.node)))
-                if key[0] == "container":
-                    # What functions in a container captured is kept by the container.
-                    for name in captured(value):
-                        part = environment.variables.get(name)
-                        if not isinstance(part, SCALARS):
-                            todo.append((key, part, find_store, depth + 1))
-                else:
+            if environment in frames:
+                pass
+            elif key[0] != "container":
+                if id(environment) not in taken:
                     add_names(environment)
+            elif (id(environment), id(value.node)) not in seen_captures:
+                # What functions in a container captured is kept by the container.
+                seen_captures.add((id(environment), id(value.node)))
+                for name in captured(value):
+                    part = environment.variables.get(name)
+                    if not isinstance(part, SCALARS):
+                        todo.append((key, part, find_store, depth + 1))
             for part in (*value.defaults, *value.attributes.values()):
                 todo.append((key, part, find_store, depth + 1))
     return slots
@@ -235,6 +245,15 @@ def alive(machine: Machine) -> dict[SlotKey, Slot]:
 
 # What was found out about definitions, for as long as their trees live.
 _READS: WeakKeyDictionary[ast.AST, set[str]] = WeakKeyDictionary()
+
+
+# They hold nothing.
+_EMPTY = (*SCALARS, External, ProgramModule, range)
+
+
+def _has_own(function: Function) -> bool:
+    """Whether a function keeps values besides those of the scope that it was made in."""
+    return bool(function.defaults or function.attributes)
 
 
 def captured(function: Function) -> set[str]:
@@ -342,7 +361,7 @@ def conclude(machine: Machine) -> None:
             kept=tuple(n.output for n in growth.tops if n.output is not None and growth.new >> n.index & 1),
             short=not walked and (growth.short or machine.is_unit) and not survives,
             evaluation=_outside_forward(reach, store) if not walked else None,
-            quiet=not any(growth.started < w.order < growth.order for w in machine.walks),
+            quiet=not any(growth.started < w.order and w.oldest < growth.order for w in machine.walks),
         )
         event.sure = any(n.sure for n in reach if n.accumulates is None)
         lines: list[tuple[Place, str]] = []

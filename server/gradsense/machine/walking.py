@@ -92,6 +92,7 @@ class Walking(Books):
         order = sorted(reached, key=lambda n: -n.order)
         running = order if inputs is None else self._needed_for(order, inputs)
         walk.nodes = len(running)
+        walk.oldest = min((n.order for n in running if n.accumulates is None), default=walk.order)
         for node in running:
             if node.freed is not None and node.raises_when_walked_twice:
                 sure = node in surely and node.surely_raises_when_walked_twice

@@ -80,7 +80,7 @@ class SharedGraph(Rule[WalkedTwice]):
         shared = tensor_name(event.held, "the shared part")
         first = line_of(event.first.place, event.culprit)
         if event.stepped:
-            return f"{shared} was freed by the walk on {first}, and its parameters moved since: detach it or compute anew"
+            return f"{shared} was freed by the walk on {first}, and its parameters moved: detach it, or make it anew"
         return f"{shared} was freed by the walk on {first}: walk the sum of the losses once"
 
     def related(self, event: WalkedTwice) -> Iterable[tuple[Place, str]]:

@@ -60,7 +60,12 @@ from gradsense.fixes.fix import Fix
 from gradsense.machine.events import SavedModified, WalkedTwice
 from gradsense.machine.place import Place
 from gradsense.rules.base import SECOND_TIME, Rule
-from gradsense.rules.repairs.into_loop import compute_each_pass, compute_where_read, treat_as_constant
+from gradsense.rules.repairs.into_loop import (
+    compute_each_pass,
+    compute_in_closure,
+    compute_where_read,
+    treat_as_constant,
+)
 from gradsense.rules.torch_says import modified
 from gradsense.rules.wording import line_of, op_name, tensor_name
 
@@ -87,5 +92,6 @@ class GraphOutsideLoop(Rule[WalkedTwice | SavedModified]):
 
     def fixes(self, event: WalkedTwice | SavedModified) -> Iterator[Fix]:
         yield from compute_each_pass(event.held, event.stores, event.walk)
+        yield from compute_in_closure(event.held, event.stores, event.walk)
         yield from compute_where_read(event.stores)
         yield from treat_as_constant(event.held, event.stores, event.walk)

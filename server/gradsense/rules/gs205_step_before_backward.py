@@ -97,7 +97,7 @@ class StepBeforeBackward(Rule[SavedModified]):
         made = line_of(event.node.place, event.culprit)
         if event.manner == "carried":
             held = tensor_name(event.held, "a value of an earlier pass")
-            return f"this step changes {name}, which the graph that {held} carries into the walk on {walk} needs as it was"
+            return f"this step changes {name}, which the graph that {held} brings to the walk on {walk} needs as it was"
         how = "write" if event.manner == "update" else "step"
         return f"this {how} changes {name}, which the walk on {walk} needs as it was on {made}"
 

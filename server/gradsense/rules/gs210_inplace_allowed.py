@@ -84,11 +84,10 @@ class InplaceAllowedRule(Rule[InplaceAllowed]):
 
 def _what(node: Node) -> str:
     """What an operation keeps for its backward, in words."""
-    kinds = []
-    if any(not saved.tensor.parameter for saved in node.saved):
-        kinds.append("its input")
+    inputs = {id(saved.tensor) for saved in node.saved if not saved.tensor.parameter}
+    kinds = ["its inputs" if len(inputs) > 1 else "its input"] if inputs else []
     if any(saved.tensor.parameter for saved in node.saved):
         kinds.append("its weight")
-    if node.private:
+    if not kinds and node.private:
         kinds.append("a mask or copy of its own")
     return " and ".join(kinds) or "nothing"

@@ -48,6 +48,8 @@ for step in range(5):
 ## Fixes
 
 - Drop `retain_graph=True`: safe. No walk of the program goes through what it keeps, on any path that was followed.
+- Where it hides a carried graph, detach what is carried as for GS102, and drop it: safe, except that gradients no
+  longer reach back into earlier passes, as they should not.
 """
 
 from __future__ import annotations
@@ -55,13 +57,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from gradsense.fixes.fix import Fix
+from gradsense.fixes.fix import Edits, Fix, combine
+from gradsense.fixes.insert import detach_after
 from gradsense.machine.events import RetainedWalk
+from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
-from gradsense.rules.editing import code_of, safe
+from gradsense.rules.editing import Code, code_of, safe
 from gradsense.rules.finding import Severity
 from gradsense.rules.repairs.walks import drop_retain_graph
-from gradsense.rules.wording import line_of
+from gradsense.rules.wording import line_of, quoted
 
 
 class RetainGraph(Rule[RetainedWalk]):
@@ -90,5 +94,20 @@ class RetainGraph(Rule[RetainedWalk]):
     def fixes(self, event: RetainedWalk) -> Iterator[Fix]:
         code = code_of(event.call)
         call = code.expression(event.call.node)
-        if isinstance(call, ast.Call):
-            yield from safe("Drop `retain_graph=True`", drop_retain_graph(code, call))
+        dropped = drop_retain_graph(code, call) if isinstance(call, ast.Call) else None
+        if event.hides is None:
+            yield from safe("Drop `retain_graph=True`", dropped)
+        elif isinstance(call, ast.Call):
+            yield from _detached_each_pass(code, call, event.hides, dropped)
+
+
+def _detached_each_pass(code: Code, call: ast.Call, hides: Place, dropped: Edits | None) -> Iterator[Fix]:
+    """Detaches the carried variable at the end of each pass, so that the graph need not be retained."""
+    loops = code.loops(call)
+    statement = code.statement(hides.node) if hides.source is code.source else None
+    if not loops or not isinstance(statement, ast.Assign) or loops[0] not in code.loops(statement):
+        return
+    target = statement.targets[0]
+    edits = detach_after(code.source, code.tree, loops[0].body[-1], target)
+    title = f"Detach {quoted(code.text(target))} at the end of each pass, and drop `retain_graph=True`"
+    yield from safe(title, combine(edits, dropped))

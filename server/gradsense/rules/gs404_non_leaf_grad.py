@@ -46,7 +46,8 @@ for step in range(3):
 ## Fixes
 
 - Scale first and call `requires_grad_()` on the result: safe, the values are the same.
-- Make the computed value a new leaf, `.detach().requires_grad_()`: safe where no parameter lies behind it.
+- Make the computed value a new leaf, `.detach().requires_grad_()`: safe. Offered where no parameter and no other leaf
+  lies behind it.
 - Keep the gradient of the computed value, `retain_grad()`: safe.
 """
 

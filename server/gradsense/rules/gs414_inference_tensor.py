@@ -2,9 +2,9 @@
 
 ## What happens
 
-Under `torch.inference_mode()` tensors have no version counter, and autograd may never keep one: an op that would have to
-save it for backward raises, and so do `requires_grad_()` and a write in place outside of that mode. Features that a frozen
-network made for a trained head are the usual case: the head's weight gradient needs its input. `torch.no_grad()` makes
+Under `torch.inference_mode()` tensors have no version counter, and autograd may never keep one: an op that would have
+to save it for backward raises, and so do `requires_grad_()` and a write in place outside of that mode. Features that a
+frozen network made for a trained head are the usual case: the head's weight gradient needs its input. `torch.no_grad()` makes
 ordinary tensors. A `clone()` outside of the mode is an ordinary tensor too.
 
 ## Fails
@@ -62,7 +62,8 @@ _REFUSED = {
     "tracked": "cannot require grad",
 }
 _EXPECTED = {
-    "saved": "RuntimeError: Inference tensors cannot be saved for backward. Please do not use Tensors created in inference"
+    "saved": "RuntimeError: Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+    "inference"
     " mode in computation tracked by autograd.",
     "written": "RuntimeError: Inplace update to inference tensor outside InferenceMode is not allowed.",
     "tracked": "RuntimeError: Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.",
@@ -76,7 +77,7 @@ class InferenceTensor(Rule[InferenceTensorUsed]):
     def message(self, event: InferenceTensorUsed) -> str:
         name = tensor_name(event.tensor, "a tensor")
         where = line_of(event.place, event.culprit)
-        return f"{name} is made in inference mode and {_REFUSED[event.how]} on {where}: use `no_grad`, or clone it there"
+        return f"{name} is made in inference mode and {_REFUSED[event.how]} on {where}: use `no_grad`, or clone it"
 
     def related(self, event: InferenceTensorUsed) -> Iterable[tuple[Place, str]]:
         yield event.tensor.made, "made here"

@@ -70,7 +70,7 @@ def modified(event: SavedModified) -> str:
     tensor, node = event.saved.tensor, event.node
     versions = (UNKNOWN, UNKNOWN)
     buffer = not tensor.stores and tensor is not node.output and tensor not in node.inputs
-    recurrent = "gru" in node.op or "rnn" in node.op or "lstm" in node.op
+    recurrent = any(kind in maker.op for maker in (node, *node.parents) for kind in ("gru", "rnn", "lstm"))
     if event.manner not in ("step", "update", "carried", "outside_loop") and not buffer and not recurrent:
         versions = (str(event.version), str(event.saved.version))
     return (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gradsense.machine.graph import Cut, Tensor
 from gradsense.machine.library import containers, frameworks, nn, unknown
+from gradsense.machine.tri import NO
 from gradsense.machine.values import (
     DictValue,
     Function,

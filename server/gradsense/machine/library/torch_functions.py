@@ -275,7 +275,8 @@ def reentrant_checkpoint(
 
 # They hand back the module that they were given, spread over devices.
 MODULE_WRAPPERS = frozenset(
-    "parallelize_module fully_shard FullyShardedDataParallel distribute_module replicate checkpoint_wrapper DistributedDataParallel".split()
+    """parallelize_module fully_shard FullyShardedDataParallel distribute_module replicate checkpoint_wrapper
+    DistributedDataParallel""".split()
 )
 
 

@@ -53,6 +53,8 @@ def repairs(cut: Cut, walk: ast.AST | None = None) -> Iterator[Repair]:
     if expression is None:
         return
     if cut.how in {"detach", "data", "detach_"}:
+        if _leaves_torch(code, expression):
+            return
         yield Repair(
             f"drop `.{_last(expression) or cut.how}{'' if cut.how == 'data' else '()'}`",
             _undetached(code, expression),
@@ -74,6 +76,16 @@ def repairs(cut: Cut, walk: ast.AST | None = None) -> Iterator[Repair]:
         return
     elif isinstance(expression, ast.Call):
         yield Repair(f"drop `{_spelt(expression)}`", _without_cast(code, expression), False)
+
+
+def _leaves_torch(code: Code, expression: ast.expr) -> bool:
+    """Whether the chain goes on to numpy or a number, which would end the graph all the same."""
+    for around in reversed(code.ancestors(expression)):
+        if isinstance(around, ast.Attribute) and around.attr in {"numpy", "tolist", "item"}:
+            return True
+        if not isinstance(around, ast.Attribute | ast.Call):
+            return False
+    return False
 
 
 def _last(expression: ast.expr) -> str | None:

@@ -20,11 +20,11 @@ from gradsense.syntax.edits import TextEdit
 
 
 def as_leaf(tensor: Tensor, made: Place) -> Iterator[Fix]:
-    """Makes the tensor whose `.grad` is read a leaf that requires grad, where no parameter lies behind it."""
+    """Makes the tensor whose `.grad` is read a leaf that requires grad, where no other leaf lies behind it."""
     code = code_of(made)
     expression = code.expression(made.node)
     statement = code.statement(made.node)
-    if statement is None or has_parameters_below(tensor):
+    if statement is None or has_others_below(tensor):
         return
     name = tensor_name(tensor)
     if tensor.leaf:
@@ -46,9 +46,9 @@ def as_leaf(tensor: Tensor, made: Place) -> Iterator[Fix]:
 
 
 def with_kept_gradient(tensor: Tensor) -> Iterator[Fix]:
-    """Calls `retain_grad()` behind the statement that makes an activation of a network."""
+    """Calls `retain_grad()` behind the statement that makes a value on the way from other leaves."""
     store = _named(tensor)
-    if tensor.leaf or store is None or not has_parameters_below(tensor):
+    if tensor.leaf or store is None or not has_others_below(tensor):
         return
     code = code_of(store.place)
     statement = code.statement(store.place.node)
@@ -96,10 +96,11 @@ def detached_instead(place: Place) -> Iterator[Fix]:
         yield from safe(title, edits)
 
 
-def has_parameters_below(tensor: Tensor) -> bool:
-    """Whether parameters of a module lie behind a tensor."""
+def has_others_below(tensor: Tensor) -> bool:
+    """Whether parameters, or leaves under other names, lie behind a tensor: their gradients may be wanted as well."""
+    own = set(tensor.names())
     leaves = (node.accumulates for node in reachable([tensor.node]))
-    return any(leaf is not None and leaf.parameter for leaf in leaves)
+    return any(leaf is not None and (leaf.parameter or not own >= set(leaf.names())) for leaf in leaves)
 
 
 def method_text(code: Code, expression: ast.expr) -> str:

@@ -25,8 +25,10 @@ def parsed(name: str) -> ast.expr | None:
 
 
 def spelling(store: Store) -> str:
-    """How the program writes what a store sets: `runtime.hidden` for a variable of another module, too."""
-    return store.place.text if isinstance(store.place.node, ast.Attribute | ast.Subscript) else store.name
+    """How the program writes what a store sets: `runtime.hidden` for a variable of another module, `h[k]` for an item."""
+    node = store.place.node
+    own = isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and store.kind == "item")
+    return store.place.text if own else store.name
 
 
 def in_function_of(store: Store, place: Place) -> ast.stmt | None:

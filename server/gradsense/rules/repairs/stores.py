@@ -34,9 +34,10 @@ def fixes_of_store(event: GraphGrows) -> Iterator[Fix]:
         yield from _cleared(event)
         yield from unsafe(title, detached(found))
         return
-    yield from safe(title, detached(found))
+    offer = unsafe if event.short else safe
+    yield from offer(title, detached(found))
     if _are_numbers(event) and not _used_as_tensors(code, statement):
-        yield from safe(f"Keep {listed(found)} as a number: `.item()`{where}", as_numbers(found))
+        yield from offer(f"Keep {listed(found)} as a number: `.item()`{where}", as_numbers(found))
 
 
 def _read_back(event: GraphGrows, code: Code, statement: ast.stmt) -> bool:

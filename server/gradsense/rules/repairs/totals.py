@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from gradsense.fixes.detach import detach
 from gradsense.fixes.fix import Edits, Fix
 from gradsense.fixes.insert import detach_after
+from gradsense.fixes.keywords import callee_name
+from gradsense.fixes.methods import call_method
 from gradsense.fixes.scalarise import stored_parts
 from gradsense.fixes.torch_names import meaning
 from gradsense.fixes.tree import mentions, same_expression, scope_of
@@ -51,8 +53,7 @@ def fixes_of_total(event: GraphGrows) -> Iterator[Fix]:
         yield from _cut_old(code, statement, target)
         return
     if isinstance(statement, ast.Assign) and not event.walked and not _adds_up(statement.value, target):
-        title = f"Detach {quoted(code.text(target))} in each pass: `.detach()`"
-        yield from safe(title, _detach(code, [statement.value]))
+        yield from _whole(code, statement, target)
         return
     names = names_below(event.value) if event.value is not None else set()
     found = [
@@ -61,13 +62,27 @@ def fixes_of_total(event: GraphGrows) -> Iterator[Fix]:
         for part in _with_graph(_terms(code, store, target), names)
     ]
     if isinstance(statement, ast.Assign) and _starts_with_graph(code, statement, target):
-        yield from safe(
-            f"Detach {quoted(code.text(target))} in each pass: `.detach()`", _detach(code, [statement.value])
-        )
+        yield from _whole(code, statement, target)
     size = event.value.number_of_elements if event.value is not None else None
     if size == 1 and not used_as_tensor(code, target):
         yield from safe(f"Accumulate {listed(found)} as a number: `.item()`", as_numbers(found))
     yield from safe(f"Accumulate {listed(found)} without its graph: `.detach()`", detached(found))
+
+
+def _whole(code: Code, statement: ast.Assign, target: ast.expr) -> Iterator[Fix]:
+    """Detaches all that is assigned; it stays a leaf that requires grad where gradients are asked for it."""
+    name = quoted(code.text(target))
+    asked = any(
+        isinstance(node, ast.Call)
+        and callee_name(node) == "grad"
+        and any(mentions(one, target) for one in node.args[1:])
+        for node in ast.walk(_region(code, statement))
+    )
+    if asked:
+        edits = call_method(code.source, code.tree, statement.value, "detach", "requires_grad_")
+        yield from safe(f"Make {name} a new leaf in each pass: `.detach().requires_grad_()`", edits)
+    else:
+        yield from safe(f"Detach {name} in each pass: `.detach()`", _detach(code, [statement.value]))
 
 
 def _is_walked(event: GraphGrows) -> bool:
