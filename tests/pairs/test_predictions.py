@@ -15,9 +15,12 @@ from gradsense.rules.finding import Severity  # noqa: E402
 from gradsense.syntax import Source  # noqa: E402
 
 if TYPE_CHECKING:
+    from _pytest.mark.structures import ParameterSet
     from gradsense.rules.finding import Finding
 
 PROGRAMS = read_all()
+# Faults that the checker does not see yet, or says on another line: each is to be taken off the list when it does.
+NOT_SEEN = set((Path(__file__).parent / "not_seen.txt").read_text(encoding="utf-8").splitlines())
 ALOUD = {Severity.ERROR, Severity.WARNING}
 
 
@@ -34,7 +37,18 @@ def findings(program: Program, folder: Path) -> list[Finding]:
     return [finding for finding in report.findings if finding.severity in ALOUD]
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=[program.id for program in PROGRAMS])
+def _case(program: Program) -> ParameterSet:
+    seen = program.id not in NOT_SEEN
+    return pytest.param(
+        program, id=program.id, marks=() if seen else pytest.mark.xfail(strict=True, reason="not seen yet")
+    )
+
+
+def test_the_list_of_faults_not_seen_names_faults() -> None:
+    assert NOT_SEEN <= {program.id for program in PROGRAMS if program.outcome != "clean"}
+
+
+@pytest.mark.parametrize("program", [_case(program) for program in PROGRAMS])
 def test_prediction(program: Program, tmp_path: Path) -> None:
     said = findings(program, tmp_path)
     lines = [f"{Path(f.path).name}:{f.span.line} {f.code} {f.severity.value}: {f.message}" for f in said]

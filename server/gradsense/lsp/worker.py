@@ -14,6 +14,7 @@ import threading
 import traceback
 from typing import IO, Any, Protocol
 
+from gradsense.garbage import collect_seldom
 from gradsense.lsp import wire
 from gradsense.lsp.messages import Failed, Reply, Request
 
@@ -33,6 +34,7 @@ def main(engine: str) -> None:
     """
     # Ctrl+C in a terminal reaches the whole process group; ending the worker is the server's business.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    collect_seldom()
     requests_in, replies_out = _private_pipes()
     inbox: queue.SimpleQueue[Request] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(requests_in, inbox), daemon=True).start()

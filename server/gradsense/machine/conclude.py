@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from gradsense.machine import growth
+from gradsense.machine.books import ZERO_GRADIENT
 from gradsense.machine.events import (
     ConstantGradient,
     DeadTerm,
@@ -16,9 +17,11 @@ from gradsense.machine.events import (
     WastedWalk,
 )
 from gradsense.machine.graph import Node, Store, Tensor, Walk
+from gradsense.machine.graph_search import reachable_without
 from gradsense.machine.place import Place, PlaceKey
 from gradsense.machine.story import holder, in_frame_of
 from gradsense.machine.tri import YES
+from gradsense.machine.values import Optimizer
 
 if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine

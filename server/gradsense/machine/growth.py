@@ -27,6 +27,7 @@ from gradsense.machine.values import (
     Function,
     Instance,
     ListValue,
+    LoopIndex,
     Partial,
     ProgramModule,
     Unknown,
@@ -152,9 +153,11 @@ def alive(machine: Machine) -> dict[SlotKey, Slot]:
     def add_names(frame: Frame) -> None:
         taken.add(id(frame))
         for name, value in frame.variables.items():
-            if isinstance(value, _EMPTY):
+            if type(value) in _EMPTY:
                 continue
             if isinstance(value, Function) and id(value.environment) in taken and not _has_own(value):
+                continue
+            if isinstance(value, ClassValue) and all(type(part) is Function for part in value.namespace.values()):
                 continue
             todo.append((("name", id(frame), name), value, _stored(frame.stores, name), 0))
 
@@ -248,12 +251,12 @@ _READS: WeakKeyDictionary[ast.AST, set[str]] = WeakKeyDictionary()
 
 
 # They hold nothing.
-_EMPTY = (*SCALARS, External, ProgramModule, range)
+_EMPTY = frozenset((*SCALARS, External, ProgramModule, Unknown, LoopIndex, range))
 
 
 def _has_own(function: Function) -> bool:
     """Whether a function keeps values besides those of the scope that it was made in."""
-    return bool(function.defaults or function.attributes)
+    return bool(function.attributes) or any(type(default) not in _EMPTY for default in function.defaults)
 
 
 def captured(function: Function) -> set[str]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TypeVar, cast
-from weakref import WeakKeyDictionary
 
 from gradsense.fixes.fix import Applicability, Edits, Fix
 from gradsense.fixes.tree import Block, FunctionNode, ancestors, block_of, scope_of, statement_of, stored_names
@@ -103,10 +102,12 @@ class Code:
 
 def code_of(place: Place) -> Code:
     """The file of a place, parsed once for all fixes in it."""
-    code = _CODE.get(place.source)
-    if code is None:
-        code = _CODE[place.source] = Code(place.source, parse(place.source).tree)
-    return code
+    return _code(place.source)
+
+
+@lru_cache(maxsize=16)
+def _code(source: Source) -> Code:
+    return Code(source, parse(source).tree)
 
 
 def safe(title: str, edits: Edits | None) -> Iterator[Fix]:
@@ -124,6 +125,3 @@ def unsafe(title: str, edits: Edits | None) -> Iterator[Fix]:
 def _position(node: ast.AST) -> _Position:
     where = cast("ast.expr", node)
     return (type(node), where.lineno, where.col_offset, where.end_lineno, where.end_col_offset)
-
-
-_CODE: WeakKeyDictionary[Source, Code] = WeakKeyDictionary()

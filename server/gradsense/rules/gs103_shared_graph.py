@@ -96,4 +96,4 @@ class SharedGraph(Rule[WalkedTwice]):
             yield from walk_once(event.first, event.walk)
         if not event.stepped:
             yield from keep_graph(event.first)
-        yield from detach_where_read(event.held, event.entry, event.walk)
+        yield from detach_where_read(event.held, event.entry, event.walk, event.node)

@@ -60,12 +60,8 @@ from gradsense.fixes.fix import Fix
 from gradsense.machine.events import SavedModified, WalkedTwice
 from gradsense.machine.place import Place
 from gradsense.rules.base import SECOND_TIME, Rule
-from gradsense.rules.repairs.into_loop import (
-    compute_each_pass,
-    compute_in_closure,
-    compute_where_read,
-    treat_as_constant,
-)
+from gradsense.rules.repairs.into_loop import compute_each_pass, treat_as_constant
+from gradsense.rules.repairs.where_read import compute_in_closure, compute_where_read
 from gradsense.rules.torch_says import modified
 from gradsense.rules.wording import line_of, op_name, tensor_name
 

@@ -115,7 +115,7 @@ class StepBeforeBackward(Rule[SavedModified]):
             yield from cut_carried(event.held, event.stores, event.walk, event.entry)
         yield from save_copies(event.node, event.saved, event.write, event.walk)
         if event.manner != "carried":
-            yield from detach_where_read(event.held, event.entry, event.walk)
+            yield from detach_where_read(event.held, event.entry, event.walk, event.node)
             yield from reorder(event.node, event.saved, event.write, event.walk)
 
 

@@ -4,7 +4,8 @@
 
 `.item()`, `float()`, `torch.tensor(…)`, a comparison or `argmax` give a value without a graph. Where that value goes
 into a loss beside others that have one, `backward()` works and the optimizer steps. But a parameter that is reached
-through the cut alone keeps `.grad` None: it stays as it was initialised, and nothing says so.
+through the cut alone keeps `.grad` None: it stays as it was initialised, and nothing says so. `round()`, `sign()` and
+their kin keep the graph, but their gradient is zero everywhere: the parameter stays as it was just the same.
 
 ## Fails
 
@@ -47,7 +48,7 @@ print(gate.weight.grad)
 ## Not this
 
 - A detached copy beside a path that keeps its graph, a network that no optimizer holds, a target under `no_grad`.
-- `round()`, `sign()` and `floor()`: their gradient is zero, not None, and the parameter stays as it was just the same.
+- A straight-through estimator, `x + (x.round() - x).detach()`: the gradient goes past the rounding.
 
 ## Fixes
 
@@ -60,6 +61,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gradsense.fixes.fix import Fix
+from gradsense.machine.books import ZERO_GRADIENT
 from gradsense.machine.events import NeverReached
 from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
@@ -79,6 +81,8 @@ class GradientCut(Rule[NeverReached]):
 
     def message(self, event: NeverReached) -> str:
         parameter = tensor_name(event.parameter, "a parameter that the optimizer steps")
+        if event.cut.how in ZERO_GRADIENT:
+            return f"the gradient of `{event.cut.how}` is zero everywhere: {parameter} never moves"
         return f"the graph to {parameter} ends here (`{event.cut.how}`): it never gets a gradient"
 
     def related(self, event: NeverReached) -> Iterable[tuple[Place, str]]:

@@ -4,8 +4,8 @@
 
 Under `torch.inference_mode()` tensors have no version counter, and autograd may never keep one: an op that would have
 to save it for backward raises, and so do `requires_grad_()` and a write in place outside of that mode. Features that a
-frozen network made for a trained head are the usual case: the head's weight gradient needs its input. `torch.no_grad()` makes
-ordinary tensors. A `clone()` outside of the mode is an ordinary tensor too.
+frozen network made for a trained head are the usual case: the head's weight gradient needs its input. `torch.no_grad()`
+makes ordinary tensors. A `clone()` outside of the mode is an ordinary tensor too.
 
 ## Fails
 

@@ -164,7 +164,7 @@ def call(
         machine.zero_gradients([t for _, t in parameters(machine, instance)[0]])
         return None
     if name == "state_dict":
-        made = {n: _state(machine, t, node) for n, t in tensors(instance, buffers=True)}
+        made: dict[Value, Value] = {n: _state(machine, t, node) for n, t in tensors(instance, buffers=True)}
         return DictValue(made, machine.here(node))
     if name == "load_state_dict":
         for _, tensor in tensors(instance, buffers=True):

@@ -14,7 +14,7 @@ from gradsense.machine.place import carried_from
 from gradsense.machine.values import DictValue, ListValue
 from gradsense.rules.editing import code_of, safe, unsafe
 from gradsense.rules.repairs.copies import named_operands
-from gradsense.rules.repairs.cutting import still_learns
+from gradsense.rules.repairs.cutting import cuts_off, still_learns
 from gradsense.rules.repairs.detaching import at_store, behind_walk, behind_walk_of_owner
 from gradsense.rules.repairs.emptying import make_anew, start_anew
 from gradsense.rules.repairs.passes import in_function_of, parsed, read_later, spelling, windowed
@@ -40,9 +40,14 @@ def cut_carried(held: Tensor | None, stores: Sequence[Store], walk: Walk, entry:
         yield from _at_entry(entry, {spelling(store) for store in carried.carriers()}, safe)
 
 
-def detach_where_read(held: Tensor | None, entry: Node | None, walk: Walk) -> Iterator[Fix]:
-    """Takes a tensor as a constant where a newer graph takes it in, if something else is left to learn."""
-    if held is not None and still_learns(walk, held):
+def detach_where_read(held: Tensor | None, entry: Node | None, walk: Walk, target: Node) -> Iterator[Fix]:
+    """Takes a tensor as a constant where a newer graph takes it in.
+
+    None is offered where the walk comes to `target` on other ways as well, or nothing would be left to learn.
+    """
+    if held is None or entry is None or not cuts_off(walk, entry, held, target):
+        return
+    if still_learns(walk, held):
         yield from _at_entry(entry, set(held.names()), unsafe)
 
 

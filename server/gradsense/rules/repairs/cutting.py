@@ -23,6 +23,27 @@ def still_learns(walk: Walk, held: Tensor | None, *, alike: bool = False) -> boo
     return bool(left) and not any(_trained_only_by(leaf, walk) for leaf in lost)
 
 
+def cuts_off(walk: Walk, entry: Node, held: Tensor, target: Node) -> bool:
+    """Whether a walk no longer comes to a node once an operation takes a tensor in detached.
+
+    Args:
+        walk: the walk.
+        entry: the operation.
+        held: the tensor.
+        target: the node.
+    """
+    pending = [walk.root.node] if walk.root is not None and walk.root.node is not None else []
+    seen: set[Node] = set()
+    while pending:
+        node = pending.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        here = node.place.key == entry.place.key
+        pending.extend(parent for parent in node.parents if not (here and parent is held.node))
+    return target not in seen
+
+
 def _without(root: Node, cut: Node, alike: bool) -> set[Node]:
     """The nodes that can be reached without going through `cut`."""
     seen: set[Node] = set()

@@ -25,7 +25,7 @@ def parsed(name: str) -> ast.expr | None:
 
 
 def spelling(store: Store) -> str:
-    """How the program writes what a store sets: `runtime.hidden` for a variable of another module, `h[k]` for an item."""
+    """How the program writes what a store sets: `runtime.hidden` for another module's variable, `h[k]` for an item."""
     node = store.place.node
     own = isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and store.kind == "item")
     return store.place.text if own else store.name

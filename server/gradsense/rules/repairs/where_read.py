@@ -1,0 +1,78 @@
+"""Computes a value where it is read, in a closure or in `forward`, and not once before."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from gradsense.fixes.fix import Fix, combine
+from gradsense.fixes.insert import insert_before
+from gradsense.fixes.remove import remove_statements
+from gradsense.fixes.tree import FunctionNode, loaded_names, mentions, stored_names
+from gradsense.machine.graph import Store, Tensor, Walk
+from gradsense.machine.place import Place
+from gradsense.rules.editing import Code, code_of, safe
+from gradsense.rules.repairs.into_loop import with_its_makers
+
+
+def compute_in_closure(held: Tensor | None, stores: Sequence[Store], walk: Walk) -> Iterator[Fix]:
+    """Moves the statements that make a value into the function that reads it from outside and walks it each time."""
+    for store in reversed(stores):
+        code = code_of(store.place)
+        made = code.statement(store.place.node)
+        block = code.block(made) if made is not None else None
+        if store.kind != "name" or made is None or block is None:
+            continue
+        for place in (walk.place, *reversed(walk.place.stack)):
+            reader = code.function(found) if (found := _own(code, place)) is not None else None
+            if reader is None or reader is code.function(made) or not _reads_from_outside(code, reader, store.name):
+                continue
+            group = with_its_makers(code, block, made, held.node if held is not None else None, reader)
+            outer = [one for one in block.statements if one is not reader and one not in group]
+            if any(store.name in loaded_names(one) for one in outer) or any(_is_long(one) for one in group):
+                continue
+            texts = "\n".join(code.text(statement) for statement in group)
+            first = reader.body[0]
+            edits = combine(
+                remove_statements(code.source, code.tree, group), insert_before(code.source, code.tree, first, texts)
+            )
+            yield from safe(f"Compute `{store.name}` in `{reader.name}`", edits)
+            return
+
+
+def _is_long(statement: ast.stmt) -> bool:
+    return statement.end_lineno != statement.lineno
+
+
+def _own(code: Code, place: Place) -> ast.AST | None:
+    return code.twin(place.node) if place.source is code.source else None
+
+
+def _reads_from_outside(code: Code, function: FunctionNode, name: str) -> bool:
+    return any(name in loaded_names(one) for one in function.body) and not code.rebinds(function.body[0], name)
+
+
+def compute_where_read(stores: Sequence[Store]) -> Iterator[Fix]:
+    """Sets `self.table` again at the start of the method that reads it, where its expression needs only `self`."""
+    for store in reversed(stores):
+        code = code_of(store.place)
+        statement = code.statement(store.place.node)
+        function = code.function(statement) if statement is not None else None
+        target = code.twin(store.place.node)
+        if store.kind != "attribute" or statement is None or function is None or not isinstance(target, ast.Attribute):
+            continue
+        owner = code.ancestors(function)[-1]
+        if not isinstance(statement, ast.Assign) or not isinstance(owner, ast.ClassDef):
+            continue
+        if loaded_names(statement) & (stored_names(function) | _parameters(function)) - {"self"}:
+            continue
+        for method in owner.body:
+            if isinstance(method, ast.FunctionDef) and method.name == "forward" and mentions(method, target):
+                first = next((one for one in method.body if mentions(one, target)), method.body[0])
+                edits = insert_before(code.source, code.tree, first, code.text(statement))
+                yield from safe(f"Compute `{store.name}` in `forward`", edits)
+                return
+
+
+def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    return {child.arg for child in ast.walk(function.args) if isinstance(child, ast.arg)}
