@@ -17,7 +17,8 @@ def find_files(folder: str, settings: Settings) -> list[str]:
     """Lists the files under a folder that the settings ask for, sorted, each named from `folder` as it was given.
 
     A folder that a person names is searched even where a pattern excludes it. Links to folders are not followed, so a
-    circle of links ends; a folder that cannot be listed is passed by.
+    circle of links ends; a folder that cannot be listed is passed by, and so is what is no file, such as a link to
+    nowhere, an editor's lock or a pipe.
     """
     return sorted(_Search(folder, settings).files())
 
@@ -44,7 +45,8 @@ class _Search:
             folders[:] = sorted(name for name in folders if not self._passed_by(here / name, is_folder=True))
             for name in names:
                 path = here / name
-                if self._include.match_file(self._from_base(path)) and not self._passed_by(path, is_folder=False):
+                wanted = self._include.match_file(self._from_base(path)) and not self._passed_by(path, is_folder=False)
+                if wanted and os.path.isfile(path):
                     yield self._as_given(path)
 
     def _passed_by(self, path: Path, is_folder: bool) -> bool:

@@ -19,10 +19,12 @@ from gradsense.machine.events import (
     RetainedWalk,
 )
 from gradsense.machine.interpreter import Machine
+from gradsense.machine.level import ModuleLevel
 from gradsense.machine.limits import TIME, Limits
 from gradsense.machine.modules import Workspace
 from gradsense.machine.state import BranchKey, Knowledge
 from gradsense.machine.units import Unit, runner, units_of
+from gradsense.machine.values import Site, origin_of
 from gradsense.syntax.parse import ParsedModule
 
 # A fact that is learnt starts the path anew, at most so often.
@@ -94,7 +96,8 @@ def explore(
     knowledge = Knowledge()
     result = Exploration()
     paths = 1 if first_path_only else limits.paths
-    machines = list(_paths(program, workspace, None, knowledge, limits, paths, deadline))
+    level = ModuleLevel()
+    machines = list(_paths(program, workspace, None, knowledge, limits, paths, deadline, level))
     result.take(machines)
     result.walks_by_itself = bool(machines and machines[0].walks)
     if machines and not first_path_only:
@@ -103,7 +106,6 @@ def explore(
             machine.rerun_cell(cell)
             result.events += [e for e in machine.events if e.rerun and e.raises]
     result.called |= set(already_called)
-    base = machines[0] if machines and machines[0].reusable() else None
     for unit in units_of(program.tree):
         if unit.node in result.called:
             continue
@@ -113,7 +115,7 @@ def explore(
         result.called.add(unit.node)
         share = min(deadline, time.monotonic() + max(limits.seconds / 4, 0.5))
         unit_paths = 1 if first_path_only else max(1, limits.paths // 3)
-        result.take(list(_paths(program, workspace, unit, knowledge, limits, unit_paths, share, base)))
+        result.take(list(_paths(program, workspace, unit, knowledge, limits, unit_paths, share, level)))
     return result
 
 
@@ -125,7 +127,7 @@ def _paths(
     limits: Limits,
     most: int,
     deadline: float,
-    base: Machine | None = None,
+    level: ModuleLevel,
 ) -> Iterator[Machine]:
     """Runs the first path, then paths with single branches flipped."""
     queue: list[dict[BranchKey, bool]] = [{}]
@@ -135,11 +137,14 @@ def _paths(
         if count and time.monotonic() > deadline:
             break
         forced = queue.pop(0)
-        machine = _run(program, workspace, unit, knowledge, limits, deadline, forced, base)
+        known = len(knowledge.facts)
+        machine = _run(program, workspace, unit, knowledge, limits, deadline, forced, level)
         for _ in range(LEARNING_ROUNDS - 1):
             if not machine.new_facts or time.monotonic() > deadline:
                 break
-            machine = _run(program, workspace, unit, knowledge, limits, deadline, forced, base)
+            if any(not _is_within(unit, site) for site in list(knowledge.facts)[known:]):
+                level.forget()
+            machine = _run(program, workspace, unit, knowledge, limits, deadline, forced, level)
         count += 1
         for key, default in machine.branches.items():
             flipped = {**forced, key: not default}
@@ -158,22 +163,26 @@ def _run(
     limits: Limits,
     deadline: float,
     forced: dict[BranchKey, bool],
-    base: Machine | None,
+    level: ModuleLevel,
 ) -> Machine:
-    if base is not None and unit is not None:
-        machine = base.fresh_unit(forced)
-    else:
-        machine = Machine(program, workspace, forced, knowledge, limits, deadline)
+    machine = Machine(program, workspace, forced, knowledge, limits, deadline)
+    if unit is None or not level.put_into(machine):
         machine.run_program()
-        if unit is not None:
-            machine.forget_module_level()
-    machine.deadline = deadline
+        if not forced:
+            level.keep(machine)
     if unit is not None:
+        machine.forget_module_level()
         run: Callable[[], None] | None = runner(machine, unit)
         if run is not None:
             machine.run_unit(run)
     machine.conclude()
-    return machine.finished() if base is not None and unit is not None else machine
+    return machine
+
+
+def _is_within(unit: Unit | None, site: Site) -> bool:
+    """Whether a call was made by the unit and not at the module level."""
+    _, stack = origin_of(site)
+    return unit is not None and bool(stack) and stack[0][1:] == (unit.node.lineno, unit.node.col_offset)
 
 
 def merged(machines: list[Machine]) -> list[Event]:

@@ -548,7 +548,7 @@ class Expressions(Calls):
             if not isinstance(size, int) or size > 8:
                 function.attributes["cache"] = DictValue(made=self.here(node))
             return value
-        if name in INERT_DECORATORS:
+        if name in INERT_DECORATORS and not self._is_of_the_program(node.func if isinstance(node, ast.Call) else node):
             return value
         decorator = self.evaluate(node)
         if isinstance(decorator, GradMode):
@@ -565,6 +565,10 @@ class Expressions(Calls):
             replaced = self.call(decorator, [value], {}, node)
             return value if isinstance(replaced, Unknown) or replaced is None else replaced
         return value
+
+    def _is_of_the_program(self, decorator: ast.expr) -> bool:
+        """Whether a decorator is written in the workspace: a registry's, say, which keeps what it decorates."""
+        return isinstance(self.evaluate(decorator), Function | BoundMethod | Partial)
 
     def _call(self, node: ast.Call) -> Value:
         function = self.evaluate(node.func)

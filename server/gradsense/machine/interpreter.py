@@ -2,46 +2,55 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from gradsense.machine import conclude
 from gradsense.machine.books import PathEnds
 from gradsense.machine.frames import Frame
 from gradsense.machine.limits import IMPORTS, STACK, OutOfBudget
-from gradsense.machine.sharing import forget_use, is_static
-from gradsense.machine.state import CONTROL, BranchKey
+from gradsense.machine.shelf import Kept, Loading
+from gradsense.machine.state import CONTROL
 from gradsense.machine.statements import Statements
-from gradsense.machine.tri import YES
-from gradsense.machine.values import (
-    DictValue,
-    External,
-    ListValue,
-    ProgramModule,
-    Unknown,
-    Value,
-)
+from gradsense.machine.tri import Tri
+from gradsense.machine.values import External, ListValue, ProgramModule, Unknown, Value
 from gradsense.syntax.parse import ParsedModule
 
 # Seconds that a path which took too long may still draw its conclusions.
 CONCLUDING = 0.5
 
 
+@dataclass(frozen=True)
+class MachineState:
+    """Where a machine is after the module level, apart from what the variables hold."""
+
+    frame: Frame
+    loaded: dict[str, ProgramModule]
+    taken: dict[Kept, None]
+    order: int
+    loop_count: int
+    mode: tuple[Tri, bool, bool]
+
+
 class Machine(Statements):
     """Runs one path through a program."""
 
-    ended_early = False
-    walking_cells: list[int]
-    _snapshot: list[tuple[Frame, dict[str, Value]]] | None = None
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.ended_early = False
+        self.walking_cells: list[int] = []
+        # The file that is checked, and the files that were run, by their real paths.
+        self.main = self.workspace.real(self.program.source.path)
+        self.loaded = {self.main: ProgramModule("__main__", self.file_frame)}
+        # Files that are being run, outermost first, and those that were taken as an earlier machine left them.
+        self.loading: list[Loading] = []
+        self.taken: dict[Kept, None] = {}
 
     def run_program(self) -> None:
         """Runs the module level of the program."""
-        self.walking_cells = []
-        self.loaded: dict[str, ProgramModule] = {
-            os.path.realpath(self.program.source.path): ProgramModule("__main__", self.file_frame)
-        }
         cells = self.program.source.cells
         if cells:
             self._guarded(lambda: self._run_cells(None))
@@ -50,7 +59,6 @@ class Machine(Statements):
 
     def rerun_cell(self, index: int) -> None:
         """Runs the cells up to one of them, and that one again."""
-        self.loaded = {os.path.realpath(self.program.source.path): ProgramModule("__main__", self.file_frame)}
         self._guarded(lambda: self._run_cells(index))
 
     def _run_cells(self, again: int | None) -> None:
@@ -104,7 +112,6 @@ class Machine(Statements):
             pass
         except Exception as error:
             self.failures.append(f"{self.program.source.path}:1: {type(error).__name__}: {error} (concluding)")
-        self.workspace.shared.restore()
 
     # ------------------------------------------------------------------ units
 
@@ -129,62 +136,29 @@ class Machine(Statements):
         self.doubts = {}
         self.ended_early = False
 
-    def reusable(self) -> bool:
-        """Whether units can be run on this machine one after the other: its module level holds no tensor or object."""
-        if self.events or self.optimizers:
-            return False
-        for module in self.loaded.values():
-            for value in module.frame.variables.values():
-                if not is_static(value):
-                    return False
-        return True
+    def state(self) -> MachineState:
+        """Where it is after the module level, apart from what the variables hold."""
+        mode = (self.grad_mode, self.inference, self.autocast)
+        return MachineState(self.file_frame, dict(self.loaded), dict(self.taken), self.order, self.loop_count, mode)
 
-    def fresh_unit(self, forced: dict[BranchKey, bool]) -> Machine:
-        """This machine as it was after its module level, for the run of a unit."""
-        self.forget_module_level()
-        self.forced = forced
-        self.branches = {}
-        self.new_facts = False
-        self.renew_budget()
-        self.left_out = set()
-        self.order = self.node_count = self.loop_count = 0
-        self.reached = set()
-        self.optimizers = []
-        self.grad_mode = YES
-        self.inference = self.autocast = self.assumed = False
-        self.catching = self.forward_depth = self.depth = 0
-        self.active_calls = {}
-        self.frames = [self.file_frame]
-        self.frame = self.file_frame
-        self.source = self.program.source
-        self.module = None
-        self.none_gradient = None
-        self.called = set()
-        self.handed_over = set()
-        if self._snapshot is None:
-            # Shared modules watch over themselves.
-            own = [m for path, m in self.loaded.items() if self.workspace.shared.find(path) is not m]
-            self._snapshot = [(m.frame, dict(m.frame.variables)) for m in own]
-        for frame, variables in self._snapshot:
-            frame.variables = {k: _copied(v) for k, v in variables.items()}
-        return self
-
-    def finished(self) -> Machine:
-        """What this run found, in a machine of its own, so that the next unit can take this one."""
-        return copy.copy(self)
+    def start_from(self, state: MachineState) -> None:
+        """Goes on from where another machine was after the module level."""
+        self.file_frame = self.frame = state.frame
+        self.frames = [state.frame]
+        self.loaded, self.taken = dict(state.loaded), dict(state.taken)
+        self.order, self.loop_count = state.order, state.loop_count
+        self.grad_mode, self.inference, self.autocast = state.mode
 
     # ------------------------------------------------------------------ imports
 
     def load(self, path: str) -> ProgramModule | None:
         """The module of a file of the workspace, run once."""
         real = self.workspace.real(path)
-        known = self.loaded.get(real)
+        shelf = self.workspace.shelf
+        known = self.loaded.get(real) or shelf.take(self, real)
         if known is not None:
+            shelf.came_back(self, real)
             return known
-        shared = self.workspace.shared.find(real)
-        if shared is not None:
-            self.loaded[real] = shared
-            return shared
         if os.path.isdir(real):
             frame = Frame(self.program.source)
             module = self.loaded[real] = ProgramModule(os.path.basename(real), frame)
@@ -200,24 +174,32 @@ class Machine(Statements):
         module = self.loaded[real] = ProgramModule(os.path.splitext(os.path.basename(real))[0], frame)
         frame.variables["__name__"] = module.name
         frame.variables["__path__"] = os.path.dirname(real) if os.path.basename(real) == "__init__.py" else None
-        before = (len(self.events), len(self.branches), self.node_count)
-        self._run_module(parsed, frame)
-        if before == (len(self.events), len(self.branches), self.node_count):
-            self.workspace.shared.offer(real, module)
+        shelf.begin(self, real)
+        finished = False
+        try:
+            finished = self._run_module(parsed, frame)
+        finally:
+            shelf.end(self, real, finished)
         return module
 
-    def _run_module(self, parsed: ParsedModule, frame: Frame) -> None:
-        previous = (self.source, self.stack, self.node, self.forward_depth, self.catching, self.grad_mode)
+    def _run_module(self, parsed: ParsedModule, frame: Frame) -> bool:
+        """Runs a file's module level, which belongs to no call and no pass; whether it came to its end."""
+        previous = (self.source, self.stack, self.node, self.forward_depth, self.catching)
+        grad_mode, epoch = self.grad_mode, self.epoch
         self.source = parsed.source
         self.forward_depth = 0
+        self.stack = self.epoch = ()
         try:
             with self.entered(frame):
                 self.run_block(parsed.tree.body)
         except CONTROL as signal:
             if isinstance(signal, OutOfBudget):
                 raise
+            return False
         finally:
-            self.source, self.stack, self.node, self.forward_depth, self.catching, self.grad_mode = previous
+            self.source, self.stack, self.node, self.forward_depth, self.catching = previous
+            self.grad_mode, self.epoch = grad_mode, epoch
+        return True
 
     def workspace_attribute(self, module: ProgramModule, name: str) -> Value:
         folder = module.frame.variables.get("__path__")
@@ -291,21 +273,6 @@ class Machine(Statements):
             return False, None
 
         frame.lookup = lookup
-
-
-def _copied(value: Value) -> Value:
-    """A container that a unit may write to, anew."""
-    if isinstance(value, ListValue):
-        made = ListValue(value.items, value.made, value.kind)
-        made.open, made.maximum, made.stores = value.open, value.maximum, list(value.stores)
-        return made
-    if isinstance(value, DictValue):
-        copied = DictValue(value.items, value.made)
-        copied.default, copied.open, copied.stores = value.default, value.open, list(value.stores)
-        return copied
-    if isinstance(value, Unknown):
-        forget_use(value)
-    return value
 
 
 TORCH_STARS: dict[str, tuple[str, ...]] = {

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from gradsense.machine.sharing import SharedModules
+from gradsense.machine.shelf import Shelf
 from gradsense.syntax.parse import ParsedModule, parse
 from gradsense.syntax.source import Source, SourceError
 
@@ -30,7 +30,10 @@ class Workspace:
         # How a file is named in findings: as its source was named.
         self._names: dict[str, str] = {}
         self._real: dict[str, str] = {}
-        self.shared = SharedModules()
+        # The parts of all names that were looked for.
+        self._asked: set[str] = set()
+        # Files that were run already.
+        self.shelf = Shelf()
 
     def real(self, path: str) -> str:
         """The path without links, looked up once."""
@@ -42,17 +45,28 @@ class Workspace:
     def add(self, module: ParsedModule) -> None:
         """Takes a file that is parsed already."""
         path = self.real(module.source.path)
-        if self._parsed.get(path) is not module:
-            self.shared.clear()
         self._parsed[path] = module
         self._names[path] = module.source.path
 
     def forget(self, path: str) -> None:
         """Drops what is known about a changed file."""
-        self._parsed.pop(self.real(path), None)
-        self._found.clear()
-        self._real.clear()
-        self.shared.clear()
+        real = self.real(path)
+        known = self._parsed.pop(real, None) is not None and os.path.exists(real)
+        stem = os.path.splitext(os.path.basename(real))[0]
+        if not known and (stem in self._asked or stem == "__init__"):
+            # A file came or went: names may mean other files now.
+            self._found.clear()
+            self._real.clear()
+            self._asked.clear()
+            self.shelf.clear()
+
+    def held(self, real: str) -> ParsedModule | None:
+        """The file with this real path if it was parsed already."""
+        return self._parsed.get(real)
+
+    def holds(self, real: str, module: ParsedModule) -> bool:
+        """Whether this is what the file with this real path is still."""
+        return self._parsed.get(real) is module
 
     def parsed(self, path: str) -> ParsedModule | None:
         """The parsed file, or None if it can't be read."""
@@ -83,6 +97,7 @@ class Workspace:
         """
         key = (module, os.path.dirname(self.real(importer)), level)
         if key not in self._found:
+            self._asked.update(module.split("."))
             self._found[key] = self._search(*key)
         return self._found[key]
 

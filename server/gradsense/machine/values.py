@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from gradsense.machine.graph import Cut, Node, Store, Tensor
 from gradsense.machine.limits import LONGEST_TEXT, MOST_BITS
@@ -23,6 +23,13 @@ Value: TypeAlias = object
 Site: TypeAlias = tuple[object, ...]
 
 SCALARS = (int, float, str, bool, type(None))
+
+
+def origin_of(site: Site) -> tuple[object, tuple[tuple[object, ...], ...]]:
+    """The file and the calling context of the call that a site identifies, or a part of whose result it identifies."""
+    while isinstance(site[0], tuple):
+        site = site[0]
+    return site[0], cast("tuple[tuple[object, ...], ...]", site[4])
 
 
 class Unknown:

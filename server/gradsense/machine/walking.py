@@ -27,6 +27,10 @@ from gradsense.syntax.source import Source
 MEANT_CUTS = ("requires_grad_(False)", "sample")
 
 
+# Ops that keep something of their own which no gradient flows through.
+LINEAR = frozenset("dropout mul div scatter index gather masked_fill where getitem embedding custom".split())
+
+
 class Walking(Books):
     """The backward half of the books."""
 
@@ -251,7 +255,7 @@ class Walking(Books):
         if walk.create_graph and inputs is None:
             self.report(CreateGraphBackward(place=walk.place, made=created[0] if created else None))
 
-    def gradient_node(self, running: Iterable[Node]) -> Node:
+    def gradient_node(self, running: Sequence[Node]) -> Node:
         """The node of a gradient that was made with `create_graph`: its parents are the edges of what was saved."""
         parents: list[Node | None] = []
         saved = []
@@ -263,6 +267,11 @@ class Walking(Books):
                 parents.append(node if kept.tensor is node.output else self.edge(kept.tensor))
             if node.op == "grad":
                 parents.append(node)
+        if not any(parents):
+            # What an op keeps for itself may have come from what needs grad: a softmax has, a mask has not.
+            own = [n for n in running if n.private and n.op not in LINEAR]
+            parents += [p for n in own for p in n.parents]
+            sure = sure and not own
         return self.record_node("grad", parents, saved[:200], True, sure)
 
     def _gradients_as_constants(self, walk: Walk, roots: Sequence[Tensor], kind: str) -> None:
