@@ -42,6 +42,14 @@ TENSOR_FACTS = frozenset(
 MOST_ITEMS = 200
 
 
+# Attributes `_saved_x` of a grad_fn that hold tensors; sizes, dims and numbers are kept after a walk.
+SAVED_TENSORS = frozenset(
+    """self result other input weight mat1 mat2 target index indices mask condition output tensor1 tensor2 exponent vec
+    batch1 batch2 tensors result0 result1 result2 query key value mean rstd running_mean running_var end
+    grad_output""".split()
+)
+
+
 class NoneGradient:
     """Remembers a `.grad` that was read as None, for the error that computing with it will raise."""
 
@@ -78,7 +86,7 @@ class Access(State):
         if isinstance(value, GradFn):
             if name == "next_functions":
                 return tuple((GradFn(p), 0) for p in value.node.parents)
-            if name.startswith("_saved"):
+            if name.removeprefix("_saved_") in SAVED_TENSORS:
                 return self.read_saved(value)
             return LibraryMethod(value, name)
         if isinstance(value, NamedTuple) and name in value.fields:

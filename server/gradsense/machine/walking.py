@@ -319,7 +319,7 @@ class Walking(Books):
             leaf.contributions = []
             leaf.has_gradient = False
             leaf.gradient = None
-        for _, contribution in lost:
+        for leaf, contribution in lost:
             walk = contribution.walk
             other_pass = bool(
                 self.epoch
