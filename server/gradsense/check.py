@@ -158,7 +158,7 @@ def _run(
     if whole:
         # The program shows all its callers: none need be assumed.
         events = [e for e in events if not e.assumed]
-    report.findings = list(findings_of(events))
+    report.findings = list(findings_of(events, report.failures))
 
 
 def _take(report: Report, module: ParsedModule, found: Exploration) -> None:

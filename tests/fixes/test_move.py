@@ -7,7 +7,7 @@ import ast
 import pytest
 from marked import Marked, on_statements
 
-from gradsense.fixes.move import move_after, move_before, move_into_loop
+from gradsense.fixes.move import move_after, move_before, move_group_after, move_into_loop
 
 
 @pytest.mark.parametrize(
@@ -94,3 +94,21 @@ def test_a_statement_is_not_moved_away_from_what_it_reads() -> None:
     program = Marked("a()\nx = f()\ng(x)\n")
     first, last = program.tree.body[0], program.tree.body[2]
     assert move_before(program.source, program.tree, last, first) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "«p = D(f)»  # fake\nzero()\n«g = -p.mean()»\n«opt.step()»\ng.backward()\n",
+            "zero()\nopt.step()\np = D(f)  # fake\ng = -p.mean()\ng.backward()\n",
+        ),
+        ("«p = D(f)»\nprint(p)\n«g = -p»\n«opt.step()»\n", None),
+        ("«p = D(f)»\nf = 0\n«g = -p»\n«opt.step()»\n", None),
+        ("«p = D(f)»\nif a:\n    «g = -p»\n«opt.step()»\n", None),
+    ],
+)
+def test_move_group_after(before: str, after: str | None) -> None:
+    program = Marked(before)
+    *group, anchor = program.statements()
+    assert program.after(move_group_after(program.source, program.tree, group, anchor)) == after

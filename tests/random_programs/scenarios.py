@@ -38,8 +38,8 @@ def make_models(b: Builder, made: list[Module], count: int) -> list[Module]:
     return models
 
 
-def data(b: Builder) -> None:
-    """The tensors that a program starts with."""
+def data(b: Builder, zeros: bool = True) -> None:
+    """The tensors that a program starts with; zeros may be among them, unless gradients must not vanish."""
     b.emit("x = torch.randn(3, 4)")
     b.declare("x", "M", False)
     b.emit("target = torch.randn(3, 4)")
@@ -49,7 +49,7 @@ def data(b: Builder) -> None:
         b.emit("seq = torch.randn(2, 3, 4)")
         b.declare("seq", "Q", False)
         b.scope.taken.add("seq")
-    if b.chance(0.2):
+    if b.chance(0.2) and zeros:
         b.emit("buf = torch.zeros(3, 4)")
         b.declare("buf", "M", False)
     if b.chance(0.4):
@@ -285,7 +285,7 @@ def straight(b: Builder, made: list[Module]) -> None:
 def lbfgs(b: Builder, made: list[Module]) -> None:
     """An optimizer that takes a closure."""
     make_models(b, made, 1)
-    data(b)
+    data(b, zeros=False)  # LBFGS stops at once where the gradient is zero
     model = b.scope.modules[0]
     optimizer = b.choice(["LBFGS({}, max_iter=3)", "SGD({}, lr=0.1)"]).format(f"{model.text}.parameters()")
     b.emit(f"opt = torch.optim.{optimizer}", "optimizer:" + optimizer.split("(")[0])

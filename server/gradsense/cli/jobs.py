@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +17,9 @@ from gradsense.filtering import UNUSED_IGNORE, apply
 from gradsense.fixes.fix import Fix
 from gradsense.rules.finding import Finding
 from gradsense.syntax import Source, SourceError
+
+# The time to work out fixes that are only to be listed.
+FIXING_SECONDS = 15.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +61,11 @@ def run_job(job: Job) -> Result:
         findings = check(files)
     result.notes += check.notes
     result.sources = {path: check.sources[path] for path in _mentioned(findings, result.notes) if path in check.sources}
-    result.findings = [_fit_to_send(finding, job.want_fixes) for finding in findings]
+    result.findings = _fit_to_send(findings, job.want_fixes)
+    late = sum(1 for finding in result.findings if isinstance(finding.make_fixes, _TooLate))
+    if late:
+        text = f"for {late} of {len(findings)} findings fixes were not worked out: that took too long"
+        result.notes.append(Message(findings[0].path, None, text))
     return result
 
 
@@ -119,17 +127,28 @@ def _mentioned(findings: Iterable[Finding], notes: Iterable[Message]) -> set[str
     return paths
 
 
-def _fit_to_send(finding: Finding, want_fixes: bool) -> Finding:
-    """A finding whose fixes are made, since what makes them cannot be sent to another process."""
-    return replace(finding, make_fixes=_Made(finding.fixes if want_fixes else ()))
+def _fit_to_send(findings: Iterable[Finding], want_fixes: bool) -> list[Finding]:
+    """The findings with fixes that are made, since what makes them cannot be sent to another process."""
+    deadline = time.monotonic() + FIXING_SECONDS
+    sent = []
+    for finding in findings:
+        made = _Made(())
+        if want_fixes:
+            made = _Made(finding.fixes) if time.monotonic() < deadline else _TooLate(())
+        sent.append(replace(finding, make_fixes=made))
+    return sent
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Made:
     fixes: tuple[Fix, ...]
 
     def __call__(self) -> tuple[Fix, ...]:
         return self.fixes
+
+
+class _TooLate(_Made):
+    """In place of fixes that there was no time to make."""
 
 
 def _changes(before: Files, mended: Mended) -> list[Change]:

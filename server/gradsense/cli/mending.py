@@ -12,7 +12,8 @@ from gradsense.rules.finding import Finding, Severity
 from gradsense.syntax import SourceError, TextEdit, parse
 
 MOST_ROUNDS = 10
-
+# Each is compared with all others of its round.
+MOST_AT_ONCE = 200
 
 Check = Callable[[Mapping[str, File]], list[Finding]]
 
@@ -75,6 +76,8 @@ def _choose(state: Mended, unsafe: bool, done: Sequence[_Done]) -> list[Mend]:
     refused = [mend for mend, _ in state.refused]
     sources = {path: file.source for path, file in state.files.items()}
     for finding in sorted(state.findings, key=lambda finding: (finding.severity.rank, finding.sort_key)):
+        if len(chosen) >= MOST_AT_ONCE:
+            break
         if finding.severity is Severity.HINT:
             # It says that the code is right as it stands.
             continue

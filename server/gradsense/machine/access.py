@@ -71,12 +71,14 @@ class Access(State):
 
     def get_attribute(self, value: Value, name: str) -> Value:
         """`value.name`."""
+        if isinstance(value, Instance):
+            return self._instance_attribute(value, name)
         if isinstance(value, External):
             return value.last if name in ("__name__", "__qualname__") else External(f"{value.name}.{name}")
         if isinstance(value, Tensor):
             return self._tensor_attribute(value, name)
-        if isinstance(value, Instance):
-            return self._instance_attribute(value, name)
+        if isinstance(value, Unknown):
+            return self._unknown_attribute(value, name)
         if isinstance(value, ClassValue):
             return self._class_attribute(value, name)
         if isinstance(value, SuperProxy):
@@ -104,8 +106,6 @@ class Access(State):
             return value.receiver
         if isinstance(value, BoundMethod) and name == "__func__":
             return value.function
-        if isinstance(value, Unknown):
-            return self._unknown_attribute(value, name)
         if value is None:
             self.use_of_none()
             return Unknown(name=name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import lru_cache
 from weakref import WeakKeyDictionary
 
 from gradsense.machine import library
@@ -28,6 +29,7 @@ from gradsense.machine.values import (
     Unknown,
     Value,
 )
+from gradsense.syntax.source import Source
 
 # How often one function may be active at once: recursion is cut there.
 RECURSION = 4
@@ -42,16 +44,18 @@ class Calls(Iteration):
             return Unknown()
         if isinstance(function, Function):
             return self.call_function(function, arguments, keywords, node)
+        if isinstance(function, External):
+            return library.call_external(self.machine, function.name, arguments, keywords, node)
+        if isinstance(function, LibraryMethod):
+            return library.call_method(self.machine, function.receiver, function.name, arguments, keywords, node)
+        if isinstance(function, Unknown):
+            return library.unknown.call_unknown(self.machine, function, arguments, keywords, node)
         if isinstance(function, BoundMethod):
             return self.call(function.function, [function.receiver, *arguments], keywords, node)
         if isinstance(function, ClassValue):
             return self.instantiate(function, arguments, keywords, node)
         if isinstance(function, Instance):
             return self.call_instance(function, arguments, keywords, node)
-        if isinstance(function, External):
-            return library.call_external(self.machine, function.name, arguments, keywords, node)
-        if isinstance(function, LibraryMethod):
-            return library.call_method(self.machine, function.receiver, function.name, arguments, keywords, node)
         if isinstance(function, Partial):
             return self.call(function.function, function.arguments + arguments, {**function.keywords, **keywords}, node)
         if isinstance(function, Native):
@@ -76,7 +80,7 @@ class Calls(Iteration):
         self, function: Function, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
     ) -> Value:
         """Calls a function of the program; a generator function only makes its generator."""
-        if is_generator(function.node):
+        if is_generator(function.node, function.source):
             self.called.add(function.node)
             return GeneratorValue(function, arguments, keywords, node)
         cache = function.attributes.get("cache")
@@ -347,13 +351,20 @@ def _fields(cls: ClassValue) -> list[tuple[str, ast.expr | None]] | None:
 _GENERATORS: WeakKeyDictionary[ast.AST, bool] = WeakKeyDictionary()
 
 
-def is_generator(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> bool:
+@lru_cache(maxsize=256)
+def _has_yield(text: str) -> bool:
+    return "yield" in text
+
+
+def is_generator(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, source: Source) -> bool:
     """Whether a function's own body has a `yield`."""
     if isinstance(node, ast.Lambda):
         return False
     known = _GENERATORS.get(node)
     if known is not None:
         return known
+    if not _has_yield(source.text):
+        return False
     found = False
     todo: list[ast.AST] = list(node.body)
     while todo and not found:

@@ -106,7 +106,8 @@ def explore(
             machine.rerun_cell(cell)
             result.events += [e for e in machine.events if e.rerun and e.raises]
     result.called |= set(already_called)
-    for unit in units_of(program.tree):
+    units = units_of(program.tree)
+    for number, unit in enumerate(units, 1):
         if unit.node in result.called:
             continue
         if time.monotonic() > deadline:
@@ -115,6 +116,9 @@ def explore(
         result.called.add(unit.node)
         share = min(deadline, time.monotonic() + max(limits.seconds / 4, 0.5))
         unit_paths = 1 if first_path_only else max(1, limits.paths // 3)
+        level.again = unit_paths > 1 or any(
+            later.cls is unit.cls and later.node not in result.called for later in units[number:]
+        )
         result.take(list(_paths(program, workspace, unit, knowledge, limits, unit_paths, share, level)))
     return result
 
@@ -172,17 +176,21 @@ def _run(
             level.keep(machine)
     if unit is not None:
         machine.forget_module_level()
-        run: Callable[[], None] | None = runner(machine, unit)
+        run: Callable[[], None] | None = runner(machine, unit, level)
         if run is not None:
             machine.run_unit(run)
     machine.conclude()
+    if unit is not None:
+        level.finish(machine, unit.cls)
     return machine
 
 
 def _is_within(unit: Unit | None, site: Site) -> bool:
     """Whether a call was made by the unit and not at the module level."""
     _, stack = origin_of(site)
-    return unit is not None and bool(stack) and stack[0][1:] == (unit.node.lineno, unit.node.col_offset)
+    if unit is None or not stack:
+        return False
+    return any(n is not None and stack[0][1:] == (n.lineno, n.col_offset) for n in (unit.node, unit.cls))
 
 
 def merged(machines: list[Machine]) -> list[Event]:

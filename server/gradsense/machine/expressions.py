@@ -128,7 +128,10 @@ class Expressions(Calls):
         }
 
     def evaluate(self, node: ast.expr) -> Value:
-        self.step()
+        # What `step` does, without the call: nothing is run more often.
+        self.steps_taken += 1
+        if self.steps_taken >= self.next_step_look:
+            self.look_at_budget()
         evaluator = self._evaluators.get(type(node))
         return evaluator(node) if evaluator is not None else Unknown()
 
@@ -476,6 +479,9 @@ class Expressions(Calls):
     def _contains(self, container: Value, item: Value) -> bool | None:
         if isinstance(container, str):
             return item in container if isinstance(item, str) else None
+        if isinstance(container, range):
+            # Python would count up to anything that is no whole number.
+            return item in container if isinstance(item, int) else None
         if isinstance(container, Instance) and container.children is not None:
             container = container.children
         if isinstance(container, DictValue):
@@ -489,15 +495,11 @@ class Expressions(Calls):
                 or not isinstance(item, (*SCALARS, tuple))
                 else False
             )
-        items = (
-            container.items
-            if isinstance(container, ListValue)
-            else container
-            if isinstance(container, tuple | range)
-            else None
-        )
-        if items is None or (isinstance(container, ListValue) and (container.open or container.homogeneous)):
+        if not isinstance(container, ListValue | tuple):
             return None
+        if isinstance(container, ListValue) and (container.open or container.homogeneous):
+            return None
+        items = parts_of(container)
         if isinstance(item, SCALARS):
             if any(isinstance(part, SCALARS) and part == item for part in items):
                 return True

@@ -70,13 +70,12 @@ class Heap:
             self._todo += frame.variables.values()
 
     def _take(self, value: Value) -> None:
-        if isinstance(value, tuple):
-            self._todo += value
-            return
         if id(value) in self.ids or id(value) in self._elsewhere:
             return
         self.ids.add(id(value))
-        if isinstance(value, Function):
+        if isinstance(value, tuple):
+            self._todo += value
+        elif isinstance(value, Function):
             self._take_function(value)
         elif isinstance(value, ClassValue):
             self._todo += value.namespace.values()

@@ -1,9 +1,29 @@
-"""A program's module level after it was run: where every run of a function by itself starts."""
+"""A program's module level after it was run, and objects after they were made: where runs of single functions start."""
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gradsense.machine.events import InplaceAllowed
 from gradsense.machine.heap import Heap
 from gradsense.machine.interpreter import Machine, MachineState
+from gradsense.machine.limits import SIZE
+from gradsense.machine.objects import Objects
+from gradsense.machine.shelf import Traces, marks, traces_of
+from gradsense.machine.values import Instance, Optimizer
+
+
+@dataclass(frozen=True)
+class Made:
+    """An object as its constructor left it, and what else the constructor did."""
+
+    value: Instance
+    state: MachineState
+    optimizers: tuple[Optimizer, ...]
+    objects: Objects
+    traces: Traces
 
 
 class ModuleLevel:
@@ -11,13 +31,19 @@ class ModuleLevel:
 
     It serves as long as it is static and what the functions did to it can be undone; where not, the module level is run
     again before each.
+
+    Attributes:
+        again: whether the object that is made next may be wanted once more.
     """
 
     def __init__(self) -> None:
+        self.again = True
         self._state: MachineState | None = None
         self._heap = Heap(())
         self._untouched: list[Heap] = []
         self._hopeless = False
+        self._elsewhere: set[int] = set()
+        self._made: dict[ast.ClassDef, Made] = {}
 
     def keep(self, machine: Machine) -> None:
         """Takes the state of a machine that has run the module level and nothing else."""
@@ -32,18 +58,57 @@ class ModuleLevel:
         if machine.events or machine.optimizers or not heap.static:
             self._hopeless = True
             return
-        self._state, self._heap, self._untouched = (machine.state(), heap, [part.heap for part in untouched])
+        self._state, self._heap, self._untouched = machine.state(), heap, [part.heap for part in untouched]
+        self._elsewhere = elsewhere | heap.ids
 
     def forget(self) -> None:
         """Something was learnt: the module level has to be run again."""
         self._state = None
+        self._made.clear()
 
     def put_into(self, machine: Machine) -> bool:
         """Gives a machine the state after the module level; False if it has to run that itself."""
         if self._state is None:
             return False
         if not (self._heap.restore() and all(heap.restore() for heap in self._untouched)):
-            self._state = None
+            self.forget()
             return False
         machine.start_from(self._state)
         return True
+
+    # ------------------------------------------------------------------ objects
+
+    def made(self, machine: Machine, node: ast.ClassDef, make: Callable[[], Instance | None]) -> Instance | None:
+        """An object of a class of the file, fresh from its constructor.
+
+        Args:
+            machine: where the method is going to be run; it has done nothing since the module level.
+            node: the class.
+            make: runs the constructor.
+        """
+        known = self._made.get(node)
+        if known is not None and not any(key in known.traces.branches for key in machine.forced):
+            known.objects.restore()
+            machine.start_from(known.state)
+            machine.optimizers = list(known.optimizers)
+            known.traces.leave_on(machine)
+            return known.value
+        before, loaded = marks(machine), len(machine.loaded)
+        value = make()
+        if value is None or not self.again or self._state is None or machine.forced:
+            return value
+        traces = traces_of(machine)
+        alike = marks(machine) == before and len(machine.loaded) == loaded and traces.left_out <= {SIZE}
+        if not alike or self._heap.changed():
+            return value
+        objects = Objects((value, machine.optimizers), self._elsewhere)
+        if objects.whole:
+            self._made[node] = Made(value, machine.state(), tuple(machine.optimizers), objects, traces.copy())
+        return value
+
+    def finish(self, machine: Machine, node: ast.ClassDef | None) -> None:
+        """A method was run: where something was found, that may refer to the object as the method left it."""
+        if machine.new_facts:
+            self._made.clear()
+        elif node is not None and not all(isinstance(event, InplaceAllowed) for event in machine.events):
+            self._made.pop(node, None)

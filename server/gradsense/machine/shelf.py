@@ -33,6 +33,12 @@ class Traces:
     branches: dict[BranchKey, bool] = field(default_factory=dict)
     left_out: set[str] = field(default_factory=set)
 
+    def copy(self) -> Traces:
+        """The same, untouched by what the machine does next."""
+        return Traces(
+            set(self.called), set(self.handed_over), set(self.reached), dict(self.branches), set(self.left_out)
+        )
+
     def leave_on(self, machine: Machine) -> None:
         """Adds them to those of a machine."""
         machine.called |= self.called
@@ -43,7 +49,8 @@ class Traces:
             machine.branches.setdefault(key, default)
 
 
-def _traces(machine: Machine) -> Traces:
+def traces_of(machine: Machine) -> Traces:
+    """What is on the machine now."""
     return Traces(machine.called, machine.handed_over, machine.reached, machine.branches, machine.left_out)
 
 
@@ -95,19 +102,19 @@ class Loading:
         self.circle = {path}
         self.depth = self.lowest = depth
         self.sound = not machine.inference and machine.grad_mode is YES and not machine.autocast
-        self.before = _marks(machine)
-        self.outer = _traces(machine)
+        self.before = marks(machine)
+        self.optimizers = len(machine.optimizers)
+        self.outer = traces_of(machine)
         machine.called, machine.handed_over, machine.reached, machine.branches = (set(), set(), set(), {})
         machine.left_out = set()
 
 
-def _marks(machine: Machine) -> tuple[object, ...]:
+def marks(machine: Machine) -> tuple[object, ...]:
     """What stays the same while nothing but definitions is run."""
     return (
         len(machine.events),
         len(machine.walks),
         len(machine.escaped),
-        len(machine.optimizers),
         len(machine.growths),
         len(machine.failures),
         len(machine.sites),
@@ -190,8 +197,9 @@ class Shelf:
     def end(self, machine: Machine, path: str, finished: bool) -> None:
         """A file was run: keeps it if that is sound."""
         loading = machine.loading.pop()
-        traces, outer = _traces(machine), loading.outer
-        sound = loading.sound and finished and traces.left_out <= {SIZE} and loading.before == _marks(machine)
+        traces, outer = traces_of(machine), loading.outer
+        sound = loading.sound and finished and traces.left_out <= {SIZE} and loading.before == marks(machine)
+        sound = sound and len(machine.optimizers) == loading.optimizers
         machine.called, machine.handed_over, machine.reached = (outer.called, outer.handed_over, outer.reached)
         machine.branches, machine.left_out = outer.branches, outer.left_out
         traces.leave_on(machine)

@@ -159,8 +159,16 @@ class State(Walking):
         """
         self.steps_taken += 1
         if self.steps_taken >= self.next_step_look:
-            self.next_step_look = self.steps_taken + 256
-            self._look(self.steps_taken > self.limits.steps)
+            self.look_at_budget()
+
+    def look_at_budget(self) -> None:
+        """Looks at the clock, and at the bound on steps.
+
+        Raises:
+            OutOfBudget: when the path took too long.
+        """
+        self.next_step_look = self.steps_taken + 256
+        self._look(self.steps_taken > self.limits.steps)
 
     def spend(self, visits: int) -> None:
         self.visits_made += visits
@@ -288,6 +296,11 @@ class State(Walking):
         elif isinstance(value, tuple) and depth < 3:
             for part in value[:6]:
                 self._note(part, store, depth + 1)
+        elif isinstance(value, Instance) and value.cls is not None and value.cls.fields is not None and depth < 3:
+            # A record, such as a dataclass: its fields are carried along with it.
+            for part in list(value.attributes.values())[:6]:
+                if isinstance(part, Tensor | tuple):
+                    self._note(part, store, depth + 1)
 
     def note_items(
         self, container: ListValue | DictValue, values: list[Value], value_node: ast.expr | None = None

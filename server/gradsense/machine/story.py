@@ -22,7 +22,9 @@ def walked_twice(books: Walking, node: Node, walk: Walk, roots: list[Tensor], su
     assert first is not None
     edges = [books.edge(t) for t in roots]
     meeting, entry = _meeting(edges, first, node)
-    crossing = _crossing(edges, node, books.epoch)
+    crossing = _crossing(edges, node, books.epoch, first.order)
+    if crossing is not None and not carried_from(crossing[0].epoch, crossing[1].epoch):
+        crossing = _crossing(edges, node, books.epoch)
     if crossing is not None and entry is not None and crossing[1].order > first.order:
         meeting, entry = crossing
     if entry is not None and entry.op == UNSEEN_CALL:
@@ -48,8 +50,8 @@ def walked_twice(books: Walking, node: Node, walk: Walk, roots: list[Tensor], su
         spot = first.place if first.kind == "grad" and entry is None else walk.place
     elif (use := _other_player(books, first, meeting)) is not None:
         manner, spot = "player", use
-    elif entry.order > first.order and _is_whole_network(books, first, meeting):
-        # What the first loss was made of is taken up again: it should be detached there.
+    elif entry.order > first.order and _is_whole_network(books, first, meeting) and _adds_leaves(books, edges, first):
+        # What the first loss was made of is taken up again in another network's loss: it should be detached there.
         manner, spot = "shared", in_frame_of(entry.place, stores)
     else:
         manner, spot = "shared", walk.place
@@ -187,6 +189,12 @@ def _is_whole_network(books: Walking, first: Walk, meeting: Node) -> bool:
     return whole <= {n.accumulates for n in books.below([meeting]) if n.accumulates is not None}
 
 
+def _adds_leaves(books: Walking, edges: list[Node | None], first: Walk) -> bool:
+    """Whether a walk from these nodes reaches leaves that the first one did not."""
+    known = books.below([books.edge(first.root)]) if first.root is not None else ()
+    return any(n.accumulates is not None and n not in known for n in books.below(edges))
+
+
 def _in_this_loop(epoch: Epoch, now: Epoch) -> bool:
     """Whether something was made in an earlier pass of a loop that is still running, and not before that loop."""
     for made, current in zip(epoch, now, strict=False):
@@ -231,7 +239,8 @@ def holder(node: Node, stores: list[Store], now: Epoch) -> Place:
     container or to an attribute of an object that outlives the pass, else the assignment in the outermost frame.
     """
     for store in stores:
-        if store.kind == "item":
+        # A list that this pass makes of it, for `cat` say, is a use: it had outlived its own pass before.
+        if store.kind == "item" and (carried_from(store.epoch, now) or not carried_from(node.epoch, now)):
             container = store.container
             scalar = node.output is not None and node.output.shape == ()
             if (
@@ -243,7 +252,7 @@ def holder(node: Node, stores: list[Store], now: Epoch) -> Place:
             ):
                 return container.made
             return store.place
-    attributes = [s for s in stores if s.kind == "attribute" and _outlives(s.container, now)]
+    attributes = [s for s in stores if s.kind == "attribute" and _outlives(s.container, node.epoch)]
     names = [s for s in stores if s.kind == "name"]
     if attributes:
         return attributes[-1].place
@@ -253,9 +262,9 @@ def holder(node: Node, stores: list[Store], now: Epoch) -> Place:
     return stores[-1].place if stores else node.place
 
 
-def _outlives(owner: object, now: Epoch) -> bool:
-    """Whether an object was made before this pass."""
-    return not isinstance(owner, Instance) or not now or carried_from(owner.epoch, now)
+def _outlives(owner: object, own: Epoch) -> bool:
+    """Whether an object was made before the pass that made what it holds."""
+    return not isinstance(owner, Instance) or not own or carried_from(owner.epoch, own)
 
 
 def in_frame_of(place: Place, stores: list[Store]) -> Place:
@@ -292,8 +301,13 @@ def _meeting(edges: list[Node | None], first: Walk, target: Node) -> tuple[Node,
     return found[0]
 
 
-def _crossing(edges: list[Node | None], target: Node, now: tuple[tuple[int, int], ...]) -> tuple[Node, Node] | None:
-    """The newest edge from this pass to an earlier one, on a path to the target."""
+def _crossing(
+    edges: list[Node | None], target: Node, now: Epoch, before: int | None = None
+) -> tuple[Node, Node] | None:
+    """The newest edge from this pass to an earlier one, on a path to the target.
+
+    With `before`, what an earlier pass made after that moment counts as new: passes may share one walk.
+    """
     if not now:
         return None
     best: tuple[Node, Node] | None = None
@@ -304,7 +318,7 @@ def _crossing(edges: list[Node | None], target: Node, now: tuple[tuple[int, int]
         if node is None or node in seen or target.ancestry & node.ancestry != target.ancestry:
             continue
         seen.add(node)
-        if carried_from(node.epoch, now):
+        if carried_from(node.epoch, now) and (before is None or node.order < before):
             if child is not None and (best is None or node.order > best[0].order):
                 best = (node, child)
             continue
@@ -316,7 +330,7 @@ def _other_player(books: Walking, first: Walk, meeting: Node) -> Place | None:
     """The call in the first walk's graph that took another network's output undetached, if this is such a case.
 
     It is when an optimizer stepped after the first walk, holds parameters that this walk reached, and none of those
-    under the shared part, although that part has parameters of its own.
+    under the shared part, although that part has parameters of its own that the first walk did not train.
     """
     below = {n.accumulates for n in books.below([meeting]) if n.accumulates is not None and n.accumulates.parameter}
     if not below or first.root is None:
@@ -330,6 +344,9 @@ def _other_player(books: Walking, first: Walk, meeting: Node) -> Place | None:
         return None
     between = [o for o, _, order in books.steps if order > first.order]
     if not any(set(o.parameters) & above and not set(o.parameters) & below for o in between):
+        return None
+    if carried_from(meeting.epoch, books.epoch) and any(set(o.parameters) & below for o in between):
+        # The first walk trained the shared part as well: it was made too early, not passed on undetached.
         return None
     users = [n for n in whole if meeting in n.parents and n.order < first.order]
     if not users:

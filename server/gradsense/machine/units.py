@@ -5,11 +5,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from weakref import WeakKeyDictionary
 
 from gradsense.machine.graph import Tensor
 from gradsense.machine.interpreter import Machine
 from gradsense.machine.iteration import PASSES
+from gradsense.machine.level import ModuleLevel
 from gradsense.machine.library import optim
+from gradsense.machine.trees import nodes_of
 from gradsense.machine.tri import NO, YES
 from gradsense.machine.values import (
     ClassValue,
@@ -28,6 +32,10 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 # Methods whose returned loss a trainer walks.
 STEP_METHODS = frozenset(("training_step", "compute_loss"))
 TRAINER_BASES = frozenset(("LightningModule", "Trainer", "Seq2SeqTrainer", "SFTTrainer"))
+
+
+# The attributes that methods of a class assign, for as long as its tree lives.
+_ASSIGNED: WeakKeyDictionary[ast.ClassDef, set[str]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +67,7 @@ def units_of(tree: ast.Module) -> list[Unit]:
     names = {u.node.name for u in found}
     called: set[str] = set()
     for unit in found:
-        for part in ast.walk(unit.node):
+        for part in nodes_of(unit.node):
             if isinstance(part, ast.Call):
                 name = (
                     part.func.id
@@ -74,15 +82,17 @@ def units_of(tree: ast.Module) -> list[Unit]:
     return sorted(found, key=lambda u: (u.node.name in called, u.node.name not in STEP_METHODS, u.node.lineno))
 
 
-def runner(machine: Machine, unit: Unit) -> Callable[[], None] | None:
+def runner(machine: Machine, unit: Unit, level: ModuleLevel) -> Callable[[], None] | None:
     """What runs the unit on a machine whose module level has been run, or None if it is not defined there."""
-    if unit.cls is None:
+    node = unit.cls
+    if node is None:
         function = _function(machine, unit.node)
         return None if function is None else lambda: _run_function(machine, function, [])
-    cls = _class(machine, unit.cls)
+    cls = _class(machine, node)
     if cls is None:
         return None
-    return lambda: _run_method(machine, cls, unit)
+    make = partial(level.made, machine, node, lambda: _make(machine, cls))
+    return lambda: _run_method(machine, cls, unit, make)
 
 
 def _function(machine: Machine, node: Definition) -> Function | None:
@@ -103,7 +113,15 @@ def _run_function(machine: Machine, function: Function, arguments: list[Value]) 
     machine.escape(result)
 
 
-def _run_method(machine: Machine, cls: ClassValue, unit: Unit) -> None:
+def _make(machine: Machine, cls: ClassValue) -> Instance | None:
+    made = machine.instantiate(cls, [], {}, cls.node)
+    if not isinstance(made, Instance) or made.kind == "Function":
+        return None
+    _open(made, cls)
+    return made
+
+
+def _run_method(machine: Machine, cls: ClassValue, unit: Unit, make: Callable[[], Instance | None]) -> None:
     function = cls.namespace.get(unit.node.name)
     if not isinstance(function, Function):
         return
@@ -114,10 +132,9 @@ def _run_method(machine: Machine, cls: ClassValue, unit: Unit) -> None:
     if function.kind == "classmethod":
         _run_function(machine, function, [cls])
         return
-    made = machine.instantiate(cls, [], {}, unit.node)
-    if not isinstance(made, Instance) or made.kind == "Function":
+    made = make()
+    if made is None:
         return
-    _open(made, cls)
     machine.node = unit.node
     if unit.node.name == "forward" and made.is_module:
         _run_forward(machine, made, function)
@@ -127,15 +144,24 @@ def _run_method(machine: Machine, cls: ClassValue, unit: Unit) -> None:
         _run_function(machine, function, [made])
 
 
+def _assigned_outside_init(node: ast.ClassDef) -> set[str]:
+    known = _ASSIGNED.get(node)
+    if known is None:
+        known = _ASSIGNED[node] = {
+            part.attr
+            for method in node.body
+            if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.name != "__init__"
+            for part in nodes_of(method)
+            if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
+        }
+    return known
+
+
 def _open(made: Instance, cls: ClassValue) -> None:
     """Other methods may have run before: containers may hold more, and what they assign is not known."""
     assigned: set[str] = set()
     for base in cls.linear():
-        for part in base.node.body:
-            if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef) and part.name != "__init__":
-                for node in ast.walk(part):
-                    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
-                        assigned.add(node.attr)
+        assigned |= _assigned_outside_init(base.node)
     for name, value in list(made.attributes.items()):
         if isinstance(value, ListValue | DictValue):
             value.open = True

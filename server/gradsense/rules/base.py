@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import re
 import sys
 from collections.abc import Iterable, Iterator
@@ -15,7 +16,7 @@ from gradsense.machine.place import Place
 from gradsense.rules.finding import Finding, Related, Severity
 
 E = TypeVar("E", bound=Event)
-
+_log = logging.getLogger(__name__)
 # torch 2.13's own words.
 SECOND_TIME = (
     "RuntimeError: Trying to backward through the graph a second time (or directly access saved tensors after they have"
@@ -105,8 +106,15 @@ class Rule(Generic[E]):
             related=self._related(event, spot),
             expected=self.expected(event),
             tags=("unnecessary",) if severity is Severity.HINT else (),
-            make_fixes=lambda: _offered(self.fixes(event)),
+            make_fixes=lambda: _offered(self._working(event)),
         )
+
+    def _working(self, event: E) -> Iterator[Fix]:
+        """The fixes up to one that fails: a fault of ours costs the rest of them, and not what was found."""
+        try:
+            yield from self.fixes(event)
+        except Exception:
+            _log.debug("fixes of %s at %s", self.code, event.culprit, exc_info=True)
 
     def _related(self, event: E, spot: Place) -> tuple[Related, ...]:
         lines: dict[tuple[str, int], Related] = {}

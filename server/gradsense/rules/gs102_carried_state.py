@@ -69,6 +69,7 @@ from gradsense.machine.events import WalkedTwice
 from gradsense.machine.place import Place
 from gradsense.rules.base import SECOND_TIME, Rule
 from gradsense.rules.repairs.carrying import cut_carried
+from gradsense.rules.repairs.where_read import compute_at_each_use
 from gradsense.rules.wording import line_of, op_name, store_name, tensor_name
 
 
@@ -95,4 +96,5 @@ class CarriedState(Rule[WalkedTwice]):
         return SECOND_TIME
 
     def fixes(self, event: WalkedTwice) -> Iterator[Fix]:
+        yield from compute_at_each_use(event.stores)
         yield from cut_carried(event.held, event.stores, event.walk, event.entry)

@@ -61,7 +61,7 @@ from gradsense.machine.events import SavedModified, WalkedTwice
 from gradsense.machine.place import Place
 from gradsense.rules.base import SECOND_TIME, Rule
 from gradsense.rules.repairs.into_loop import compute_each_pass, treat_as_constant
-from gradsense.rules.repairs.where_read import compute_in_closure, compute_where_read
+from gradsense.rules.repairs.where_read import compute_at_each_use, compute_in_closure, compute_where_read
 from gradsense.rules.torch_says import modified
 from gradsense.rules.wording import line_of, op_name, tensor_name
 
@@ -89,5 +89,6 @@ class GraphOutsideLoop(Rule[WalkedTwice | SavedModified]):
     def fixes(self, event: WalkedTwice | SavedModified) -> Iterator[Fix]:
         yield from compute_each_pass(event.held, event.stores, event.walk)
         yield from compute_in_closure(event.held, event.stores, event.walk)
-        yield from compute_where_read(event.stores)
+        yield from compute_where_read(event.stores, [event.entry, event.walk])
+        yield from compute_at_each_use(event.stores)
         yield from treat_as_constant(event.held, event.stores, event.walk)

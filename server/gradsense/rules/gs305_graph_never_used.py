@@ -69,6 +69,8 @@ print(torch.cat(outputs).mean(0))
 - `with torch.no_grad():` around the loop: safe where nothing is walked in it; the values are the same.
 - `with torch.no_grad():` around the one line: safe, also in a loop that trains elsewhere.
 - `.detach()` where the output is stored: safe. The activations go at the end of each pass then, but are saved first.
+
+All are unsafe in a function that hands the outputs to a caller who is not seen, and who may walk them.
 """
 
 from __future__ import annotations

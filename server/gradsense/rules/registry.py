@@ -46,12 +46,22 @@ def _listeners() -> dict[type[Event], list[Rule[Any]]]:
     return by_event
 
 
-def findings_of(events: Iterable[Event]) -> Iterator[Finding]:
-    """What the rules say about events, each place and code once, the most certain first."""
+def findings_of(events: Iterable[Event], failures: list[str]) -> Iterator[Finding]:
+    """What the rules say about events, each place and code once, the most certain first.
+
+    Args:
+        events: what happened.
+        failures: gets a line for each event on which a rule failed.
+    """
     best: dict[tuple[object, ...], Finding] = {}
     for event in events:
         for rule in _listeners().get(type(event), ()):
-            finding = rule.finding(event)
+            try:
+                finding = rule.finding(event)
+            except Exception as error:
+                where = f"{event.place.path}:{event.place.line}"
+                failures.append(f"{where}: {type(error).__name__}: {error} ({rule.code})")
+                continue
             if finding is None:
                 continue
             key = (finding.code, finding.path, finding.span)

@@ -10,13 +10,20 @@ import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from gradsense.machine.ops.decode import decode_row, decode_signature
 from gradsense.machine.ops.rows import UNKNOWN, Kind, OpRow, Param, merge_rows
 
 _DATA = os.path.join(os.path.dirname(__file__), "ops.json")
+# As many calls that look different are remembered.
+MOST_RESOLVED = 20_000
+# A list as an argument is told part by part up to so many.
+MOST_PARTS_TOLD = 8
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "self": "input"}
+
+
+Looks: TypeAlias = tuple[object, ...]
 
 
 class OpsTable:
@@ -28,6 +35,8 @@ class OpsTable:
         self._torch: str = data["about"]["torch"]
         self._signatures: dict[tuple[str, int], tuple[Param, ...]] = {}
         self._rows: dict[tuple[str, int], OpRow] = {}
+        # What calls that look alike were resolved to.
+        self._resolved: dict[tuple[str, Looks], tuple[OpRow, tuple[Param, ...]]] = {}
 
     @property
     def torch_version(self) -> str:
@@ -84,6 +93,11 @@ class OpsTable:
         For a method, ``args`` begins with the receiver. Arguments that ``kind_of`` says are OTHER stand as options by
         their own value, so pass plain Python values (or UNKNOWN) where they are known.
         """
+        looks = _looks(args, kwargs, kind_of)
+        if looks is not None:
+            known = self._resolved.get((name, looks))
+            if known is not None:
+                return known[0], bind_params(known[1], args, kwargs)
         found = self.canonical(name)
         if found is None:
             return None
@@ -103,7 +117,11 @@ class OpsTable:
             else:
                 options[key] = value
         row = self._select(found, best, tensors, options)
-        return None if row is None else (row, bound)
+        if row is None:
+            return None
+        if looks is not None and len(self._resolved) < MOST_RESOLVED:
+            self._resolved[name, looks] = (row, self._signature(found, best))
+        return row, bound
 
     def _signature(self, name: str, index: int) -> tuple[Param, ...]:
         key = (name, index)
@@ -182,6 +200,24 @@ def _holds(
         return any(value == item and isinstance(value, bool) == isinstance(item, bool) for item in test)
     except (TypeError, ValueError):
         return None
+
+
+def _looks(args: Sequence[object], kwargs: Mapping[str, object], kind_of: Callable[[object], Kind]) -> Looks | None:
+    """All that decides which row a call has; None where that is not told in few words."""
+    looks: list[object] = []
+    for value in (*args, *kwargs.values()):
+        kind = kind_of(value)
+        if kind is Kind.TENSOR or kind is Kind.EITHER:
+            looks.append(kind)
+        elif value is None or value is UNKNOWN or isinstance(value, (int, float, str)):
+            looks += (kind, type(value), value)
+        elif isinstance(value, (list, tuple)):
+            if len(value) > MOST_PARTS_TOLD or any(type(p) is not int and kind_of(p) is Kind.OTHER for p in value):
+                return None
+            looks += (kind, type(value), len(value), *(p if type(p) is int else kind_of(p) for p in value))
+        else:
+            return None
+    return (len(args), *kwargs, *looks)
 
 
 def plain_literal(value: object) -> object:

@@ -20,7 +20,7 @@ def seen_elsewhere(place: Place, target: str, tensors: tuple[Tensor | None, ...]
         tensors: the tensor, and what shares its storage.
         order: when it was written; names that it got later go with the result, wherever that is.
     """
-    stores = [store for store in _stores(tensors) if store.name != target]
+    stores = [store for store in _stores(tensors) if store.name != target and not _held_by(store, target)]
     return any(_is_read(store, place) for store in stores if order is None or store.order < order)
 
 

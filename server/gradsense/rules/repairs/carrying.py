@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from gradsense.fixes.detach import detach
 from gradsense.fixes.fix import Edits, Fix
-from gradsense.fixes.tree import mentions
+from gradsense.fixes.tree import loaded_names, mentions, stored_names
 from gradsense.machine.graph import Node, Store, Tensor, Walk
 from gradsense.machine.place import carried_from
 from gradsense.machine.values import DictValue, ListValue
-from gradsense.rules.editing import code_of, safe, unsafe
+from gradsense.rules.editing import Loop, code_of, safe, unsafe
 from gradsense.rules.repairs.copies import named_operands
 from gradsense.rules.repairs.cutting import cuts_off, still_learns
 from gradsense.rules.repairs.detaching import at_store, behind_walk, behind_walk_of_owner
@@ -99,6 +99,8 @@ def _of_variable(carried: _Carried, store: Store) -> Iterator[Fix]:
         return
     name = spelling(store)
     target = parsed(name)
+    if walk is not None and shared and store.kind == "name" and _is_set_anew(shared[0], walk, name):
+        return
     read = target is None or windowed(store, carried.walk) or read_later(code, statement, target, shared[:1])
     behind = walk is not None and walk.lineno < statement.lineno
     if walk is not None and store.kind == "name":
@@ -109,6 +111,16 @@ def _of_variable(carried: _Carried, store: Store) -> Iterator[Fix]:
         yield from behind_walk(code, walk, name, store.what)
     if walk is None and store.kind == "attribute":
         yield from behind_walk_of_owner(store, carried.walk, name, store.what)
+
+
+def _is_set_anew(loop: Loop, walk: ast.stmt, name: str) -> bool:
+    """Whether a pass gives a name a value that has nothing to do with its old one, before it comes to the walk."""
+    for statement in loop.body:
+        if any(child is walk for child in ast.walk(statement)):
+            return False
+        if isinstance(statement, ast.Assign) and name in stored_names(statement) - loaded_names(statement):
+            return True
+    return False
 
 
 def _of_container(carried: _Carried, store: Store) -> Iterator[Fix]:

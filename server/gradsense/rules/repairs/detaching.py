@@ -11,7 +11,7 @@ from gradsense.fixes.insert import insert_after
 from gradsense.fixes.tree import FunctionNode, may_not_repeat
 from gradsense.machine.graph import Store, Tensor, Walk
 from gradsense.machine.place import Place
-from gradsense.machine.values import ListValue, NamedTuple
+from gradsense.machine.values import Instance, ListValue, NamedTuple
 from gradsense.rules.editing import Code, code_of, safe
 from gradsense.rules.repairs.carriers import carriers, structure
 from gradsense.rules.repairs.passes import end_of_step, parsed, spelling
@@ -33,8 +33,9 @@ def at_store(held: Tensor | None, store: Store) -> Iterator[Fix]:
         yield from _as_field(code, held, store)
     elif isinstance(statement, ast.Assign | ast.AnnAssign) and (value is None or _is_unpacked(statement)):
         name = spelling(store)
-        edits = insert_after(code.source, code.tree, statement, _detaching(code, name, store.what))
-        yield from safe(f"Detach `{name}` once it is set", edits if parsed(name) is not None else None)
+        text = _detaching(code, name, store.what) if parsed(name) is not None else None
+        edits = insert_after(code.source, code.tree, statement, text) if text is not None else None
+        yield from safe(f"Detach `{name}` once it is set", edits)
     elif value is not None and isinstance(statement, ast.Assign | ast.AnnAssign | ast.Expr):
         keeper = "" if isinstance(statement, ast.Expr) else store.name or store.place.text
         where = f"where {quoted(keeper)} keeps it" if keeper else "where it is kept"
@@ -52,7 +53,8 @@ def behind_walk(code: Code, walk: ast.stmt, name: str, what: object) -> Iterator
         name: the variable or attribute.
         what: its value.
     """
-    edits = insert_after(code.source, code.tree, end_of_step(code, walk), _detaching(code, name, what))
+    text = _detaching(code, name, what)
+    edits = insert_after(code.source, code.tree, end_of_step(code, walk), text) if text is not None else None
     yield from safe(f"Detach `{name}` after the walk on line {walk.lineno}", edits)
 
 
@@ -116,8 +118,10 @@ def _owner(call: ast.Call, method: str) -> ast.expr | None:
     return call.func.value if isinstance(call.func, ast.Attribute) and call.func.attr == method else None
 
 
-def _detaching(code: Code, name: str, what: object) -> str:
-    """The statement that detaches all that a name holds."""
+def _detaching(code: Code, name: str, what: object) -> str | None:
+    """The statements that detach all that a name holds; None for what has no such form."""
+    if isinstance(what, Instance):
+        return _of_record(name, what)
     if isinstance(what, NamedTuple):
         return f"{name} = {name}._make(s.detach() for s in {name})"
     if isinstance(what, ListValue) and what.kind == "deque":
@@ -127,6 +131,19 @@ def _detaching(code: Code, name: str, what: object) -> str:
     kinds = structure(what)
     helper = next((known for known in _HELPERS if _defines(code.tree, known)), None) if kinds else None
     return f"{name} = {detached_code(name, kinds, helper)}"
+
+
+def _of_record(name: str, record: Instance) -> str | None:
+    """The fields of a named tuple or a dataclass, as far as they are tensors."""
+    fields = [field for field, value in record.attributes.items() if isinstance(value, Tensor)]
+    cls = record.cls
+    if not fields or cls is None or record.is_module:
+        return None
+    if any(base.endswith("NamedTuple") for base in cls.library_bases()):
+        return f"{name} = {name}._replace({', '.join(f'{field}={name}.{field}.detach()' for field in fields)})"
+    if any("frozen" in ast.unparse(decorator) for decorator in cls.node.decorator_list):
+        return None
+    return "\n".join(f"{name}.{field} = {name}.{field}.detach()" for field in fields)
 
 
 def _defines(tree: ast.Module, name: str) -> bool:

@@ -11,7 +11,7 @@ from gradsense.fixes.tree import loaded_names, stored_names
 from gradsense.machine.graph import Node, Saved, Walk, Write
 from gradsense.machine.place import Place
 from gradsense.rules.editing import Code, code_of, unsafe
-from gradsense.rules.repairs.rewalking import seen_from
+from gradsense.rules.repairs.rewalking import meet, seen_from
 
 _STEPS = ("step", "fused")
 
@@ -25,25 +25,30 @@ def reorder(node: Node, saved: Saved, write: Write, walk: Walk) -> Iterator[Fix]
         write: the step or other write.
         walk: the walk that comes too late.
     """
+    later = list(_write_later(write, walk))
+    forward = list(_forward_later(node, write, walk)) if write.kind in _STEPS else []
+    yield from (*forward, *later) if _trained_between(node, saved, write) else (*later, *forward)
+
+
+def _forward_later(node: Node, write: Write, walk: Walk) -> Iterator[Fix]:
     depth = _shared_depth(node.place, write.place, walk.place)
     forward, step, late = (seen_from(place, depth) for place in (node.place, write.place, walk.place))
     code = code_of(late)
     if not forward.source is step.source is late.source:
         return
-    found = [_in_block(code, place, late) for place in (forward, step, late)]
-    made, stepped, walked = found
-    if stepped is None or walked is None or stepped is walked:
+    made, stepped = _in_block(code, forward, late), _in_block(code, step, late)
+    if made is None or stepped is None or made is stepped:
         return
-    fixes = list(_write_later(code, write, stepped, walked))
-    if made is not None and made is not stepped and write.kind in _STEPS:
-        group = _dependents(code, made, stepped)
-        edits = move_group_after(code.source, code.tree, group, stepped)
-        forward_later = unsafe(f"Compute the forward on line {made.lineno} after the step", edits)
-        fixes = [*forward_later, *fixes] if _trained_between(node, saved, write) else [*fixes, *forward_later]
-    yield from fixes
+    edits = move_group_after(code.source, code.tree, _dependents(code, made, stepped), stepped)
+    yield from unsafe(f"Compute the forward on line {made.lineno} after the step", edits)
 
 
-def _write_later(code: Code, write: Write, stepped: ast.stmt, walked: ast.stmt) -> Iterator[Fix]:
+def _write_later(write: Write, walk: Walk) -> Iterator[Fix]:
+    step, late = meet(write.place, walk.place)
+    code = code_of(late)
+    stepped, walked = _in_block(code, step, late), code.statement(late.node)
+    if step.source is not late.source or stepped is None or walked is None or stepped is walked:
+        return
     what = "Step" if write.kind in _STEPS else "Write"
     # A scaler steps once between two of its updates.
     scaled = isinstance(stepped, ast.Expr) and isinstance(stepped.value, ast.Call) and bool(stepped.value.args)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from gradsense.fixes.detach import detach
-from gradsense.fixes.fix import Edits, Fix
+from gradsense.fixes.fix import Applicability, Edits, Fix
 from gradsense.fixes.insert import detach_after
 from gradsense.fixes.keywords import callee_name
 from gradsense.fixes.methods import call_method
@@ -32,7 +33,12 @@ Assigning = ast.Assign | ast.AugAssign | ast.AnnAssign
 
 
 def fixes_of_total(event: GraphGrows) -> Iterator[Fix]:
-    """The fixes for a total that keeps every pass's graph."""
+    """The fixes for a total that keeps every pass's graph; unsafe where a caller that is not seen may walk it."""
+    for fix in _fixes(event):
+        yield replace(fix, applicability=Applicability.UNSAFE) if event.short else fix
+
+
+def _fixes(event: GraphGrows) -> Iterator[Fix]:
     code = code_of(event.store.place)
     statement = code.statement(event.store.place.node)
     if statement is None:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from gradsense.fixes.fix import Fix, combine
 from gradsense.fixes.insert import insert_before
+from gradsense.fixes.methods import replace_expression
 from gradsense.fixes.remove import remove_statements
 from gradsense.fixes.tree import FunctionNode, loaded_names, mentions, stored_names
-from gradsense.machine.graph import Store, Tensor, Walk
+from gradsense.machine.graph import Node, Store, Tensor, Walk
 from gradsense.machine.place import Place
 from gradsense.rules.editing import Code, code_of, safe
 from gradsense.rules.repairs.into_loop import with_its_makers
@@ -29,7 +30,8 @@ def compute_in_closure(held: Tensor | None, stores: Sequence[Store], walk: Walk)
                 continue
             group = with_its_makers(code, block, made, held.node if held is not None else None, reader)
             outer = [one for one in block.statements if one is not reader and one not in group]
-            if any(store.name in loaded_names(one) for one in outer) or any(_is_long(one) for one in group):
+            read = any(store.name in loaded_names(one) for one in outer)
+            if not group or read or any(_is_long(one) for one in group):
                 continue
             texts = "\n".join(code.text(statement) for statement in group)
             first = reader.body[0]
@@ -52,8 +54,13 @@ def _reads_from_outside(code: Code, function: FunctionNode, name: str) -> bool:
     return any(name in loaded_names(one) for one in function.body) and not code.rebinds(function.body[0], name)
 
 
-def compute_where_read(stores: Sequence[Store]) -> Iterator[Fix]:
-    """Sets `self.table` again at the start of the method that reads it, where its expression needs only `self`."""
+def compute_where_read(stores: Sequence[Store], readers: Sequence[Node | Walk | None]) -> Iterator[Fix]:
+    """Sets `self.table` again at the start of the method that reads it, where its expression needs only `self`.
+
+    Args:
+        stores: where the value was put.
+        readers: what read it, or walked what did: the method is one that they were reached through.
+    """
     for store in reversed(stores):
         code = code_of(store.place)
         statement = code.statement(store.place.node)
@@ -62,16 +69,40 @@ def compute_where_read(stores: Sequence[Store]) -> Iterator[Fix]:
         if store.kind != "attribute" or statement is None or function is None or not isinstance(target, ast.Attribute):
             continue
         owner = code.ancestors(function)[-1]
-        if not isinstance(statement, ast.Assign) or not isinstance(owner, ast.ClassDef):
+        if not isinstance(statement, ast.Assign) or not isinstance(owner, ast.ClassDef) or _is_long(statement):
             continue
         if loaded_names(statement) & (stored_names(function) | _parameters(function)) - {"self"}:
             continue
-        for method in owner.body:
-            if isinstance(method, ast.FunctionDef) and method.name == "forward" and mentions(method, target):
-                first = next((one for one in method.body if mentions(one, target)), method.body[0])
+        for method in _methods(code, owner, readers):
+            first = next((one for one in method.body if mentions(one, target)), None)
+            if first is not None and method is not function:
                 edits = insert_before(code.source, code.tree, first, code.text(statement))
-                yield from safe(f"Compute `{store.name}` in `forward`", edits)
+                yield from safe(f"Compute `{store.name}` in `{method.name}`", edits)
                 return
+
+
+def compute_at_each_use(stores: Sequence[Store]) -> Iterator[Fix]:
+    """Turns the `@cached_property` that keeps a value into a `@property`."""
+    for store in stores:
+        code = code_of(store.place)
+        found = _own(code, store.place)
+        function = code.function(found) if found is not None else None
+        for decorator in function.decorator_list if function is not None else ():
+            if code.text(decorator).rpartition(".")[2] == "cached_property":
+                edits = replace_expression(code.source, code.tree, decorator, "property")
+                yield from safe(f"Compute `{store.name}` at each use: `@property`", edits)
+                return
+
+
+def _methods(code: Code, owner: ast.ClassDef, readers: Sequence[Node | Walk | None]) -> Iterator[FunctionNode]:
+    """The methods of a class that some places were reached through, and its `forward`."""
+    for reader in readers:
+        for place in (reader.place, *reversed(reader.place.stack)) if reader is not None else ():
+            found = _own(code, place)
+            method = code.function(found) if found is not None else None
+            if method is not None and any(one is method for one in owner.body):
+                yield method
+    yield from (one for one in owner.body if isinstance(one, ast.FunctionDef) and one.name == "forward")
 
 
 def _parameters(function: ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
