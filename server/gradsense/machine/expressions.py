@@ -387,8 +387,9 @@ class Expressions(Calls):
         if op is ast.Mult:
             for value, count in ((left, right), (right, left)):
                 if isinstance(value, ListValue | tuple):
+                    parts = list(parts_of(value))
                     times = min(count, 8) if isinstance(count, int) and not isinstance(count, bool) else 2
-                    made = self._joined_list(list(parts_of(value)) * max(times, 0))
+                    made = self._joined_list(parts * min(max(times, 0), 1 + MOST_HELD // max(len(parts), 1)))
                     return tuple(made.items) if isinstance(value, tuple) and not made.open else made
         if op is ast.BitOr and isinstance(left, DictValue) and isinstance(right, DictValue):
             return DictValue({**left.items, **right.items}, self.here())

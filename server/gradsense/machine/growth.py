@@ -18,6 +18,7 @@ from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Node, Store, Tensor
 from gradsense.machine.place import Place, carried_from
 from gradsense.machine.values import (
+    HOLD_NOTHING,
     SCALARS,
     BoundMethod,
     ClassValue,
@@ -27,9 +28,7 @@ from gradsense.machine.values import (
     Function,
     Instance,
     ListValue,
-    LoopIndex,
     Partial,
-    ProgramModule,
     Unknown,
     Value,
 )
@@ -153,11 +152,12 @@ def alive(machine: Machine) -> dict[SlotKey, Slot]:
     def add_names(frame: Frame) -> None:
         taken.add(id(frame))
         for name, value in frame.variables.items():
-            if type(value) in _EMPTY:
+            if type(value) in HOLD_NOTHING:
                 continue
-            if isinstance(value, Function) and id(value.environment) in taken and not _has_own(value):
-                continue
-            if isinstance(value, ClassValue) and all(type(part) is Function for part in value.namespace.values()):
+            if isinstance(value, Function):
+                if not value.keeping and not value.attributes and id(value.environment) in taken:
+                    continue
+            elif isinstance(value, ClassValue) and all(type(part) is Function for part in value.namespace.values()):
                 continue
             todo.append((("name", id(frame), name), value, _stored(frame.stores, name), 0))
 
@@ -241,22 +241,13 @@ def alive(machine: Machine) -> dict[SlotKey, Slot]:
                     part = environment.variables.get(name)
                     if not isinstance(part, SCALARS):
                         todo.append((key, part, find_store, depth + 1))
-            for part in (*value.defaults, *value.attributes.values()):
+            for part in (*value.keeping, *value.attributes.values()):
                 todo.append((key, part, find_store, depth + 1))
     return slots
 
 
 # What was found out about definitions, for as long as their trees live.
 _READS: WeakKeyDictionary[ast.AST, set[str]] = WeakKeyDictionary()
-
-
-# They hold nothing.
-_EMPTY = frozenset((*SCALARS, External, ProgramModule, Unknown, LoopIndex, range))
-
-
-def _has_own(function: Function) -> bool:
-    """Whether a function keeps values besides those of the scope that it was made in."""
-    return bool(function.attributes) or any(type(default) not in _EMPTY for default in function.defaults)
 
 
 def captured(function: Function) -> set[str]:

@@ -167,13 +167,13 @@ class State(Walking):
         Raises:
             OutOfBudget: when the path took too long.
         """
-        self.next_step_look = self.steps_taken + 256
+        self.next_step_look = min(self.steps_taken + 256, self.limits.steps + 1)
         self._look(self.steps_taken > self.limits.steps)
 
     def spend(self, visits: int) -> None:
         self.visits_made += visits
         if self.visits_made >= self.next_visit_look:
-            self.next_visit_look = self.visits_made + 50_000
+            self.next_visit_look = min(self.visits_made + 50_000, self.limits.visits + 1)
             self._look(self.visits_made > self.limits.visits)
 
     def _look(self, exhausted: bool) -> None:

@@ -173,6 +173,7 @@ class Function:
     Attributes:
         kind: `staticmethod`, `classmethod`, `property`, `contextmanager`, … or None.
         grad_mode: the mode its decorator sets, or None: (grad enabled, inference).
+        keeping: the defaults that may hold tensors, such as a list that fills up over the calls.
     """
 
     __slots__ = (
@@ -181,6 +182,7 @@ class Function:
         "environment",
         "grad_mode",
         "grad_mode_place",
+        "keeping",
         "keyword_defaults",
         "kind",
         "node",
@@ -201,6 +203,7 @@ class Function:
         self.source = source
         self.defaults = defaults
         self.keyword_defaults = keyword_defaults
+        self.keeping = [d for d in (*defaults, *keyword_defaults) if type(d) not in HOLD_NOTHING]
         self.kind: str | None = None
         self.owner: ClassValue | None = None
         self.grad_mode: tuple[bool, bool] | None = None
@@ -600,3 +603,7 @@ class LoopIndex(Unknown):
         self.position = position
         self.last = last
         self.total = total
+
+
+# Values of these kinds keep no tensor alive.
+HOLD_NOTHING = frozenset((*SCALARS, External, ProgramModule, Unknown, LoopIndex, range))

@@ -1,0 +1,1 @@
+"""What GradSense does with input that no one should give it."""
