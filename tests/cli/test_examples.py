@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gradsense.cli.files import File
 from gradsense.cli.jobs import Job, run_job
-from gradsense.cli.result import region
 from gradsense.config import Settings
+from gradsense.files import File
+from gradsense.regions import region
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 from cli.making import finding, replacing
-from gradsense.cli.files import File
-from gradsense.cli.mending import Mended, mend
+from gradsense.files import File
+from gradsense.mending import Mended, mend
 from gradsense.rules.finding import Finding, Severity
 
 PATH = "train.py"

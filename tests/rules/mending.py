@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradsense.check import Project, Report, check_program, check_source
-from gradsense.cli.files import File
-from gradsense.cli.mending import Mended, mend
+from gradsense.files import File
+from gradsense.mending import Mended, mend
 from gradsense.rules.finding import Finding, Severity
 from gradsense.syntax import Source
 from oracle import Oracle

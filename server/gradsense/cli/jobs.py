@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from gradsense.check import Project, Report, check_program, check_source
-from gradsense.cli.files import File, Files
-from gradsense.cli.mending import Mended, mend
 from gradsense.cli.result import Change, Message, Result, unique
 from gradsense.config import Settings
+from gradsense.files import File, Files
 from gradsense.filtering import UNUSED_IGNORE, apply
 from gradsense.fixes.fix import Fix
+from gradsense.mending import Mended, mend
 from gradsense.rules.finding import Finding
 from gradsense.syntax import Source, SourceError
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from gradsense.check import Project, imports_of
-from gradsense.cli.files import File
+from gradsense.files import File
 from gradsense.syntax import SourceError, parse
 
 

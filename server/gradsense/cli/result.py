@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gradsense.cli.files import File
+from gradsense.files import File
+from gradsense.regions import place
 from gradsense.rules.finding import Finding, Severity
 from gradsense.syntax import Source, Span
 
@@ -93,42 +94,6 @@ def unique(findings: Iterable[Finding]) -> list[Finding]:
         if finding.severity.rank < known.severity.rank:
             best[finding.sort_key] = finding
     return sorted(best.values(), key=lambda finding: finding.sort_key)
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """A span as a person counts it: in a notebook, by the lines of its cell.
-
-    Args:
-        cell: the cell's index among all of the notebook's cells, from 0; None for a plain file.
-        line, end_line: from 1.
-        column, end_column: from 0, in code points.
-    """
-
-    cell: int | None
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-
-
-def region(sources: Mapping[str, Source], path: str, span: Span) -> Region:
-    """Puts a span of a program into terms of the file that the user sees."""
-    source = sources.get(path)
-    start = source.cell_at(span.line) if source else None
-    if source is None or start is None:
-        return Region(None, span.line, span.column, span.end_line, span.end_column)
-    cell, line = start
-    end = source.cell_at(span.end_line)
-    end_line = end[1] if end and end[0] == cell else line + span.end_line - span.line
-    return Region(cell, line, span.column, end_line, span.end_column)
-
-
-def place(sources: Mapping[str, Source], path: str, span: Span) -> str:
-    """Names the start of a span as terminals and editors link it: `train.py:14:5`, `a.ipynb:cell 3:2:1`, from 1."""
-    at = region(sources, path, span)
-    cell = "" if at.cell is None else f"cell {at.cell + 1}:"
-    return f"{path}:{cell}{at.line}:{at.column + 1}"
 
 
 def line_place(sources: Mapping[str, Source], message: Message) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import pairwise
 
-from gradsense.cli.files import File, with_newline
+from gradsense.files import File, with_newline
 from gradsense.syntax import Source, Span, TextEdit, apply_edits
 from gradsense.syntax.edits import line_starts
 

@@ -17,9 +17,8 @@ from pathspec import GitIgnoreSpec
 
 from gradsense import filtering
 from gradsense.check import Project, check_source
-from gradsense.cli.files import File, with_newline
-from gradsense.cli.mending import mend
 from gradsense.config import Loaded, Settings, load_settings, settings_from
+from gradsense.files import File, with_newline
 from gradsense.fixes.fix import Applicability, Fix
 from gradsense.fixes.suppress import suppress_line
 from gradsense.lsp.buffer import Buffer, edits_between
@@ -43,6 +42,7 @@ from gradsense.lsp.messages import (
 )
 from gradsense.lsp.views import Views
 from gradsense.machine.limits import Limits
+from gradsense.mending import mend
 from gradsense.rules.finding import Finding
 from gradsense.rules.registry import all_rules
 from gradsense.syntax import ParsedModule, Source, SourceError, parse

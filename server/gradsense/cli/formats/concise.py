@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from gradsense.cli.result import Result, place
+from gradsense.cli.result import Result
 from gradsense.cli.terminal import clean
+from gradsense.regions import place
 
 
 def write(result: Result, out: TextIO) -> None:

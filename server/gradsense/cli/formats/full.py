@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.text import Text
 
 from gradsense.cli.formats.snippet import Mark, Snippet
-from gradsense.cli.result import Result, place
+from gradsense.cli.result import Result
 from gradsense.cli.terminal import clean, console
 from gradsense.fixes.fix import Applicability
+from gradsense.regions import place
 from gradsense.rules.finding import Finding, Severity
 
 _STYLES = {

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TextIO
 
-from gradsense.cli.result import Result, from_here, line_place, place, region
+from gradsense.cli.result import Result, from_here, line_place
+from gradsense.regions import place, region
 from gradsense.rules.finding import Finding, Severity
 
 _LEVELS = {

@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, TextIO
 
-from gradsense.cli.result import Result, region
+from gradsense.cli.result import Result
 from gradsense.fixes.fix import Fix
+from gradsense.regions import region
 from gradsense.rules.finding import Finding
 from gradsense.syntax import Source, Span
 

@@ -11,8 +11,9 @@ from urllib.parse import quote
 
 from gradsense import __version__
 from gradsense.cli.pages import Page, pages
-from gradsense.cli.result import Message, Result, from_here, place, region
+from gradsense.cli.result import Message, Result, from_here
 from gradsense.fixes.fix import Fix
+from gradsense.regions import place, region
 from gradsense.rules.finding import Finding, Severity
 from gradsense.syntax import Source, Span, TextEdit
 

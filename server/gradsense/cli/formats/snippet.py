@@ -9,8 +9,8 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from gradsense.cli.result import region
 from gradsense.cli.terminal import clean
+from gradsense.regions import region
 from gradsense.syntax import Source, Span
 from gradsense.syntax.edits import split_lines
 

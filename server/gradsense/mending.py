@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from gradsense.cli.files import File, Files, with_newline
-from gradsense.cli.result import place
+from gradsense.files import File, Files, with_newline
 from gradsense.fixes.fix import Applicability, Fix
+from gradsense.regions import place
 from gradsense.rules.finding import Finding, Severity
 from gradsense.syntax import SourceError, TextEdit, parse
 
