@@ -1,0 +1,1 @@
+"""What starts in the user's interpreter, before the probe: standard library only, Python 3.9 and newer."""
