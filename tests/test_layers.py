@@ -15,6 +15,7 @@ MAY_USE = {
     "machine": {"syntax"},
     "fixes": {"syntax"},
     "rules": {"syntax", "machine", "fixes"},
+    "run": {"syntax"},
     "lsp": {"syntax", "machine", "fixes", "rules", "types", "run"},
 }
 

@@ -1,1 +1,1 @@
-"""Running a step for real: what is run, in which interpreter, in which process, and what is said of it."""
+"""Running the user's step for real, and saying what torch did."""

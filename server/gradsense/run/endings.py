@@ -88,12 +88,10 @@ def crash(status: int | None, output: str) -> Fault:
 
 
 def _last_place(output: str) -> str:
-    found = None
-    for found in _TRACED.finditer(output):
-        pass
-    if found is None:
+    traced = list(_TRACED.finditer(output))
+    if not traced:
         return ""
-    for frame in _FRAME.finditer(output, found.end()):
+    for frame in _FRAME.finditer(output, traced[-1].end()):
         if not _LIBRARY.search(frame["path"]):
             return f"; it was at {os.path.basename(frame['path'])}, line {frame['line']}"
     return ""

@@ -24,7 +24,6 @@ def from_json(value: Mapping[str, Any], kind: type[T]) -> T:
         raise ValueError("; ".join(transform_error(error))) from None
 
 
-
 def _told(value: Any) -> Any:
     """Without nulls, so that what is null has its default."""
     if isinstance(value, Mapping):

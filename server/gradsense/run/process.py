@@ -96,7 +96,9 @@ class Worker:
         self._cancelled = False
         self._ended = False
         self._status: int | None = None
+        self._starting = threading.Lock()
         self._ready: Ready | None = None
+        self._refusal: WontStart | None = None
         self._passes: list[Event] = []
         if not os.path.isdir(launch.cwd):
             raise WontStart(f"the working folder {launch.cwd} is not there; choose another with --cwd")
@@ -139,17 +141,16 @@ class Worker:
             WontStart: it cannot, or takes longer than that.
             Cancelled: it was cancelled.
         """
-        if self._ready is None:
-            for event in self._events(time.monotonic() + seconds):
-                if event["event"] == "no-torch":
-                    raise WontStart(no_torch(self.launch.python, event["error"], event["message"]))
-                if event["event"] == "ready":
-                    self._ready = Ready(event["torch"], tuple(event["files"]))
-                    return self._ready
-            if self.alive:
-                raise WontStart(f"{self.launch.python} did not import torch within {seconds:g} s")
-            raise WontStart(unfit(self.launch.python, self._all_output()))
-        return self._ready
+        with self._starting:
+            if self._refusal is not None:
+                raise self._refusal
+            if self._ready is None:
+                try:
+                    self._ready = self._started(seconds)
+                except WontStart as refusal:
+                    self._refusal = refusal
+                    raise
+            return self._ready
 
     def run(self, spec: Spec, seconds: float, listener: Listener | None = None) -> Report:
         """Runs a spec to its end, and ends the process.
@@ -194,6 +195,16 @@ class Worker:
 
     def _arguments(self) -> list[str]:
         return [_START, PACKAGE, self.launch.entry]
+
+    def _started(self, seconds: float) -> Ready:
+        for event in self._events(time.monotonic() + seconds):
+            if event["event"] == "no-torch":
+                raise WontStart(no_torch(self.launch.python, event["error"], event["message"]))
+            if event["event"] == "ready":
+                return Ready(event["torch"], tuple(event["files"]))
+        if self.alive:
+            raise WontStart(f"{self.launch.python} did not import torch within {seconds:g} s")
+        raise WontStart(unfit(self.launch.python, self._all_output()))
 
     def _followed(self, spec: Spec, torch: str, seconds: float) -> Report:
         deadline = time.monotonic() + seconds

@@ -109,9 +109,10 @@ def _call_at(text: str, line: int, until: int | None) -> tuple[str | None, tuple
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         # The run itself says so.
         return None, ()
-    function = next((node for node in tree.body if _is_function(node) and _holds(node, line)), None)
-    if not isinstance(function, ast.FunctionDef):
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and _holds(node, line)]
+    if not functions:
         return None, ()
+    function = functions[0]
     if _is_called(tree, function.name, until):
         return None, ()
     if _needs_arguments(function):
@@ -120,12 +121,8 @@ def _call_at(text: str, line: int, until: int | None) -> tuple[str | None, tuple
     return f"{function.name}()", ()
 
 
-def _is_function(node: ast.stmt) -> bool:
-    return isinstance(node, ast.FunctionDef)
-
-
-def _holds(node: ast.stmt, line: int) -> bool:
-    first = min([node.lineno, *(item.lineno for item in getattr(node, "decorator_list", ()))])
+def _holds(node: ast.FunctionDef, line: int) -> bool:
+    first = min([node.lineno, *(item.lineno for item in node.decorator_list)])
     return first <= line <= (node.end_lineno or node.lineno)
 
 
@@ -150,6 +147,6 @@ def _is_called(tree: ast.Module, name: str, until: int | None) -> bool:
 
 
 def _is_main_guard(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.If) and any(
-        isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(statement.test)
-    )
+    if not isinstance(statement, ast.If):
+        return False
+    return any(isinstance(node, ast.Name) and node.id == "__name__" for node in ast.walk(statement.test))

@@ -84,5 +84,3 @@ class Spec:
             ValueError: it does not fit.
         """
         return from_json(value, cls)
-
-

@@ -11,7 +11,7 @@ from typing import Any
 
 def install(torch: Any, device: str) -> None:
     """Has `init_process_group` take gloo where the program asks for nccl and there are not as many GPUs as ranks."""
-    distributed = importlib.import_module("torch.distributed")
+    distributed: Any = importlib.import_module("torch.distributed")
     if not distributed.is_available():
         return
     init: Any = distributed.init_process_group
@@ -30,5 +30,6 @@ def install(torch: Any, device: str) -> None:
             backend = "gloo"
         return init(backend, *args, **kwargs)
 
-    distributed.init_process_group = init_process_group
-    importlib.import_module("torch.distributed.distributed_c10d").init_process_group = init_process_group  # type: ignore[attr-defined]
+    inner: Any = importlib.import_module("torch.distributed.distributed_c10d")
+    for module in (distributed, inner):
+        module.init_process_group = init_process_group

@@ -1,7 +1,7 @@
 """The worker's program: `python start.py PACKAGE ENTRY [RANKS]`, run by path in the user's interpreter.
 
-It imports torch, waits for a spec on standard input, and hands it to the probe. What it has to say goes to the private
-end of a pipe; whatever the user's code prints goes to another. It ends, with all that it started, when the host is gone.
+It imports torch, waits for a spec on standard input, and hands it to the probe. What it has to say goes to one pipe,
+whatever the user's code prints to another. It ends, with all that it started, when the host is gone.
 
 PACKAGE is the folder of GradSense, which is no more on the import path than anything else of its environment; ENTRY is
 `module:function`, what runs a spec; RANKS, of a distributed run, is the folder through which each rank talks.
@@ -111,8 +111,8 @@ def pipe_channel() -> Channel:
 
 def rank_channel(folder: str) -> Channel:
     """The channel of one rank of a distributed run: a spec that lies ready, and a file that the host reads."""
-    events = open(os.path.join(folder, "events-%s" % os.environ["RANK"]), "wb", buffering=0)
-    channel = Channel(None, events)
+    path = os.path.join(folder, f"events-{os.environ['RANK']}")
+    channel = Channel(None, os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb", buffering=0))
     with open(os.path.join(folder, "spec.json"), "rb") as spec:
         channel.specs.put(json.load(spec))
     host = int(os.environ["GRADSENSE_HOST_PID"])

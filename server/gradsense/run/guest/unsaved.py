@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 import os
 import sys
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -21,10 +22,12 @@ class Unsaved(SourceFileLoader):
 
     def get_code(self, fullname: str) -> Any:
         """Compiles the text; the compiled form of what is on disk is left alone."""
+        # Without a time of change, tracebacks take the lines from here rather than from the disk.
+        linecache.cache[self.path] = (len(self._text), None, self._text.splitlines(True), self.path)
         return compile(self._text, self.path, "exec", dont_inherit=True)
 
     def get_source(self, fullname: str) -> str:
-        """The text, which tracebacks quote."""
+        """The text."""
         return self._text
 
 
