@@ -217,7 +217,7 @@ def test_nothing_outlives_a_host_that_is_killed(tmp_path: Path, text: str, numbe
     mark = host.stdout.readline().strip()
     while host.stdout.readline().strip() != "pass":
         assert host.poll() is None
-    assert len(list(killing.marked(mark))) == 3
+    assert eventually(lambda: len(list(killing.marked(mark))) == 3)
     host.send_signal(number)
     host.wait(10)
     host.stdout.close()

@@ -15,6 +15,7 @@ MARK = "GRADSENSE_RUN"
 
 _GRACE = 0.3
 _TRIES = 50
+_LOOKS = 2
 
 
 def end(pid: int, mark: str, leader_is_gone: Callable[[], bool] | None = None) -> None:
@@ -37,9 +38,12 @@ def end(pid: int, mark: str, leader_is_gone: Callable[[], bool] | None = None) -
                 break
             time.sleep(0.005)
     _signal_group(pid, signal.SIGKILL)
+    quiet = 0
     for _ in range(_TRIES):
         left = list(marked(mark))
-        if not left:
+        # A process that is about to execute another program has no environment for a moment.
+        quiet = 0 if left else quiet + 1
+        if quiet == _LOOKS:
             return
         for stray in left:
             with contextlib.suppress(OSError):
