@@ -28,6 +28,8 @@ class Client:
         versioned_edits: edits may name the version that they are for.
         pull_settings: the server may ask for settings.
         watch: the server may ask to be told about files that change on disk.
+        pull: it asks for diagnostics itself, and can be told to ask again.
+        related_documents: an answer about one document may speak of others.
     """
 
     encoding: Encoding = "utf-16"
@@ -43,6 +45,8 @@ class Client:
     versioned_edits: bool = False
     pull_settings: bool = False
     watch: bool = False
+    pull: bool = False
+    related_documents: bool = False
 
     @classmethod
     def of(cls, capabilities: types.ClientCapabilities, encoding: str | None) -> Client:
@@ -73,6 +77,9 @@ class Client:
             versioned_edits=has("workspace.workspace_edit.document_changes"),
             pull_settings=has("workspace.configuration"),
             watch=has("workspace.did_change_watched_files.dynamic_registration"),
+            # One that asks but cannot be told to ask again would go on showing what no longer holds.
+            pull=has("text_document.diagnostic") and has("workspace.diagnostics.refresh_support"),
+            related_documents=has("text_document.diagnostic.related_document_support"),
         )
 
 

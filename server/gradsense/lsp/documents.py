@@ -1,42 +1,46 @@
-"""The open documents: their text as the client edits it, and what was last found in them."""
+"""The open documents: their text as the client edits it."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterator, Sequence
 
 from lsprotocol import types
-from pygls.uris import from_fs_path, to_fs_path
+from pygls.uris import from_fs_path
 
-from gradsense.lsp.messages import Analysis
+from gradsense.lsp.messages import CellText
+from gradsense.lsp.notebooks import Notebook
+from gradsense.lsp.program import Program, path_of, scheme_of
 from gradsense.syntax.columns import Encoding, decode_column
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
-_SCHEMES = ("file:", "untitled:")
+_SCHEMES = ("file", "untitled")
+_JSON_NOTEBOOK = re.compile(r"\s*\{")
 
 
-class Document:
-    """One open text document.
+class Document(Program):
+    """One open text document: a program of its own, or a cell of a notebook.
 
     Lines end where the protocol says (`\\n`, `\\r\\n`, `\\r`) and nowhere else; the last has no end, and may be empty.
-    `revision` counts every change and is the server's own, so that nothing depends on how a client numbers versions.
+
+    Args:
+        notebook: the notebook that it is a cell of.
     """
 
-    def __init__(self, item: types.TextDocumentItem) -> None:
-        self.uri = item.uri
-        self.path = path_of(item.uri)
+    def __init__(self, item: types.TextDocumentItem, notebook: Notebook | None = None) -> None:
+        super().__init__(item.uri)
         self.language_id = item.language_id
         self.version = item.version
-        self.revision = 0
-        self.analysis: Analysis | None = None
-        self.failures = 0
-        """How many analyses in a row broke down."""
-        self.notes_due = True
-        """Whether the next analysis's notes are for the log; those of every keystroke would flood it."""
+        self.notebook = notebook
+        if notebook is not None:
+            # What a URI says of a cell's place need not be its own.
+            self.path = item.uri
         self._lines = split_lines(item.text)
-        self._settled = -1
-        self._waiting: list[asyncio.Future[None]] = []
+
+    @property
+    def program(self) -> Program:
+        """What is analysed when this is looked at: the notebook of a cell, else the document itself."""
+        return self if self.notebook is None else self.notebook
 
     @property
     def text(self) -> str:
@@ -44,14 +48,28 @@ class Document:
         return "".join(self._lines)
 
     @property
-    def is_python(self) -> bool:
-        """Whether this is a Python file that the analysis can look at; a lone notebook cell is not."""
-        return self.uri.startswith(_SCHEMES) and (self.language_id == "python" or self.path.endswith((".py", ".pyw")))
+    def cells(self) -> tuple[CellText, ...] | None:
+        """None: it is no notebook."""
+        return None
 
     @property
-    def current_analysis(self) -> Analysis | None:
-        """The findings of the text as it is now, or None while they are not in."""
-        return self.analysis if self.analysis is not None and self.analysis.revision == self.revision else None
+    def parts(self) -> tuple[Document, ...]:
+        """The document itself."""
+        return (self,)
+
+    @property
+    def is_python(self) -> bool:
+        """Whether this is Python that the analysis can look at: a file of it, or a cell of an open notebook.
+
+        A cell without its notebook is not, nor is a notebook that was opened as the JSON text that it is on disk.
+        """
+        if self.notebook is not None:
+            return self.notebook.is_python and self.notebook.is_code(self)
+        if scheme_of(self.uri) not in _SCHEMES:
+            return False
+        if self.path.endswith(".ipynb") and _JSON_NOTEBOOK.match(self.text):
+            return False
+        return self.language_id == "python" or self.path.endswith((".py", ".pyw"))
 
     def change(self, changes: Sequence[types.TextDocumentContentChangeEvent], version: int, encoding: Encoding) -> None:
         """Applies the client's edits in order; places past the end of a line or of the text mean that end."""
@@ -62,27 +80,6 @@ class Document:
                 self._lines = split_lines(change.text)
         self.version = version
         self.revision += 1
-
-    def settled(self, revision: int) -> None:
-        """Tells those who wait that the analysis of a revision is over, whether it found out or broke down."""
-        self._settled = revision
-        waiting, self._waiting = self._waiting, []
-        for future in waiting:
-            if not future.done():
-                future.set_result(None)
-
-    async def settle(self, seconds: float) -> Analysis | None:
-        """Waits for the findings of the text as it is; None if the analysis broke down or takes longer than that."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + seconds
-        while self._settled != self.revision:
-            future: asyncio.Future[None] = loop.create_future()
-            self._waiting.append(future)
-            try:
-                await asyncio.wait_for(future, deadline - loop.time())
-            except asyncio.TimeoutError:
-                return None
-        return self.current_analysis
 
     def _splice(self, place: types.Range, text: str, encoding: Encoding) -> None:
         first, start = self._locate(place.start, encoding)
@@ -111,17 +108,36 @@ class Documents:
     def __init__(self) -> None:
         self._by_uri: dict[str, Document] = {}
         self._by_path: dict[str, Document] = {}
+        self._notebooks: dict[str, Notebook] = {}
 
-    def __iter__(self) -> Iterator[Document]:
-        return iter(tuple(self._by_uri.values()))
+    def __iter__(self) -> Iterator[Program]:
+        """All programs: notebooks, and documents that are not cells of one."""
+        files = [document for document in self._by_uri.values() if document.notebook is None]
+        return iter((*files, *self._notebooks.values()))
 
     def get(self, uri: str) -> Document | None:
-        """The open document of that URI."""
+        """The open text document of that URI."""
         return self._by_uri.get(uri)
 
-    def open(self, item: types.TextDocumentItem) -> Document:
-        """Takes up a document; one that was open already is replaced."""
-        document = Document(item)
+    def program(self, uri: str) -> Program | None:
+        """The open program of that URI."""
+        notebook = self._notebooks.get(uri)
+        if notebook is not None:
+            return notebook
+        document = self._by_uri.get(uri)
+        return document if document is not None and document.notebook is None else None
+
+    def notebook(self, uri: str) -> Notebook | None:
+        """The open notebook of that URI."""
+        return self._notebooks.get(uri)
+
+    def open(self, item: types.TextDocumentItem, notebook: Notebook | None = None) -> Document:
+        """Takes up a document; one that was open already is replaced.
+
+        Args:
+            notebook: the notebook that it is a cell of.
+        """
+        document = Document(item, notebook)
         before = self._by_uri.get(item.uri)
         if before is not None:
             document.revision = before.revision + 1
@@ -139,22 +155,36 @@ class Documents:
             document.settled(document.revision)
         return document
 
+    def open_notebook(self, item: types.NotebookDocument, texts: Sequence[types.TextDocumentItem]) -> Notebook:
+        """Takes up a notebook with its cells; one that was open already is replaced."""
+        before = self.close_notebook(item.uri)
+        notebook = Notebook(item, self)
+        if before is not None:
+            notebook.revision = before.revision + 1
+        self._notebooks[item.uri] = notebook
+        notebook.splice(0, 0, item.cells, opened=texts)
+        return notebook
+
+    def close_notebook(self, uri: str) -> Notebook | None:
+        """Drops a notebook with its cells, and returns it if it was open."""
+        notebook = self._notebooks.pop(uri, None)
+        if notebook is not None:
+            for cell in notebook.documents:
+                self.close(cell.uri)
+            notebook.settled(notebook.revision)
+        return notebook
+
     def uri_of(self, path: str) -> str:
         """The URI of a path that a finding names: spelt as the client spells it where the file is open."""
         document = self._by_path.get(path)
         if document is not None:
             return document.uri
-        return path if path.startswith(_SCHEMES) else from_fs_path(path) or path
+        return path if scheme_of(path) in _SCHEMES else from_fs_path(path) or path
 
     def version_of(self, path: str) -> int | None:
         """The version of an open file, or None where the file on disk counts."""
         document = self._by_path.get(path)
         return None if document is None else document.version
-
-
-def path_of(uri: str) -> str:
-    """The name that a document goes by in the analysis: its path, or the URI itself where it has none."""
-    return to_fs_path(uri) or uri
 
 
 def split_lines(text: str) -> list[str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradsense.lsp.messages import FindingView, FixView, RelatedView, RuleView
+from gradsense.lsp.messages import FindingView, FixView, RuleView
 
 _RUN_OF_TICKS = re.compile("`+")
 
@@ -19,13 +18,11 @@ class Explanation:
     Args:
         fixes: its fixes, the preferred one first.
         rule: its rule's page, where it could be had.
-        path: the file that the hover is in; lines of other files are named with theirs.
     """
 
     finding: FindingView
     fixes: tuple[FixView, ...]
     rule: RuleView | None
-    path: str
 
     def markdown(self) -> str:
         """The explanation for a client that shows markdown."""
@@ -43,7 +40,7 @@ class Explanation:
         if finding.expected:
             yield f"torch will say:\n\n{_block(finding.expected)}"
         if finding.related:
-            lines = (f"- {self._where(line)}: {line.message}{_quoted(line.text)}" for line in finding.related)
+            lines = (f"- {line.where}: {line.message}{_quoted(line.text)}" for line in finding.related)
             yield "In this program:\n\n" + "\n".join(lines)
         if self.fixes:
             yield "Fixes:\n\n" + "\n".join(f"- {fix.label}" for fix in self.fixes)
@@ -57,7 +54,7 @@ class Explanation:
         if finding.expected:
             yield f"torch will say:\n{_indented(finding.expected)}"
         if finding.related:
-            lines = (f"{self._where(line)}: {line.message}\n    {line.text}" for line in finding.related)
+            lines = (f"{line.where}: {line.message}\n    {line.text}" for line in finding.related)
             yield "In this program:\n" + _indented("\n".join(lines))
         if self.fixes:
             yield "Fixes:\n" + _indented("\n".join(fix.label for fix in self.fixes))
@@ -65,10 +62,6 @@ class Explanation:
             yield self.rule.text.strip()
         if finding.url:
             yield finding.url
-
-    def _where(self, line: RelatedView) -> str:
-        number = f"line {line.place.line + 1}"
-        return number if line.path == self.path else f"{os.path.basename(line.path)} {number}"
 
 
 def _block(text: str) -> str:

@@ -24,20 +24,39 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class CellText:
+    """One Python cell of a notebook.
+
+    Args:
+        name: what the cell goes by, in place of a path, in all that is said about it.
+        index: its number among all cells of the notebook, from 0.
+        text: all of it, magics included.
+    """
+
+    name: str
+    index: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class RelatedView:
-    """Another line of a finding's story, with the text of that line."""
+    """Another line of a finding's story, with the text of that line, and where it is as a person says it, as seen from
+    the finding: `line 4`, `models.py line 4`, `cell 2 line 4`."""
 
     path: str
     place: Place
     message: str
     text: str
+    where: str
 
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """A finding as the server shows it; `index` is its number within the analysis that found it."""
+    """A finding as the server shows it; `index` is its number within the analysis that found it, `path` the file, or
+    the cell of the notebook, that it is in."""
 
     index: int
+    path: str
     code: str
     name: str
     severity: str
@@ -93,11 +112,12 @@ class Analyse:
 
     Args:
         path: the name that the document goes by in findings.
-        text: all of it.
+        text: all of it; empty for a notebook.
         revision: the number that names this state of the text in later requests.
         encoding: the unit in which the client counts characters.
         root: the workspace folder that holds the document, or None.
         overrides: the editor's settings by their names in `pyproject.toml`; they go on top of the file's.
+        cells: the Python cells of a notebook in document order; None for a file.
     """
 
     path: str
@@ -106,6 +126,7 @@ class Analyse:
     encoding: Encoding
     root: str | None
     overrides: Mapping[str, Any]
+    cells: tuple[CellText, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +140,16 @@ class FindFixes:
 
 @dataclass(frozen=True, slots=True)
 class FixAll:
-    """Asks for the edits that mend every finding that has a safe fix, of one code or (None) of all."""
+    """Asks for the edits that mend every finding that has a safe fix, of one code or (None) of all.
+
+    Args:
+        cell: the name of the cell of a notebook that alone may be looked at and changed; None for all of them.
+    """
 
     path: str
     revision: int
     code: str | None
+    cell: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

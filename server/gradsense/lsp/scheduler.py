@@ -1,4 +1,4 @@
-"""Which document is analysed next: the one just edited before all others, and always its newest text."""
+"""Which program is analysed next: the one just edited before all others, and always its newest text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
-from gradsense.lsp.documents import Document, Documents
+from gradsense.lsp.documents import Documents
+from gradsense.lsp.program import Program
 
 IDLE_SECONDS = 0.3
 """How long nobody types before the other open documents are looked at again."""
@@ -22,10 +23,10 @@ class Scheduler:
 
     Args:
         documents: the open documents.
-        analyse: analyses the document's text as it is when called.
+        analyse: analyses the program's text as it is when called.
     """
 
-    def __init__(self, documents: Documents, analyse: Callable[[Document], Awaitable[None]]) -> None:
+    def __init__(self, documents: Documents, analyse: Callable[[Program], Awaitable[None]]) -> None:
         self._documents = documents
         self._analyse = analyse
         self._edited: dict[str, None] = {}
@@ -33,25 +34,25 @@ class Scheduler:
         self._paused = False
         self._wake = asyncio.Event()
 
-    def edited(self, document: Document) -> None:
+    def edited(self, program: Program) -> None:
         """Asks for an analysis of a document that was opened or changed, and later of those that may depend on it.
 
         One whose analysis broke down waits for a pause as well, lest it break down at every keystroke.
         """
-        self._edited.pop(document.uri, None)
-        if not document.failures:
-            self._edited[document.uri] = None
+        self._edited.pop(program.uri, None)
+        if not program.failures:
+            self._edited[program.uri] = None
         self._others.update((other.uri, None) for other in self._documents if other.uri not in self._edited)
         self._start()
 
     def all_changed(self) -> None:
         """Asks for an analysis of every open document, such as after a change of settings."""
-        self._edited.update((document.uri, None) for document in self._documents)
+        self._edited.update((program.uri, None) for program in self._documents)
         self._start()
 
     def forgotten(self) -> None:
         """Asks for a new analysis of every document whose analysis did not break down before, when typing pauses."""
-        self._others.update((document.uri, None) for document in self._documents if not document.failures)
+        self._others.update((program.uri, None) for program in self._documents if not program.failures)
         self._start()
 
     async def run(self) -> None:
@@ -71,9 +72,9 @@ class Scheduler:
             else:
                 await self._wake.wait()
                 continue
-            document = self._documents.get(uri)
-            if document is not None:
-                await self._run_one(document)
+            program = self._documents.program(uri)
+            if program is not None:
+                await self._run_one(program)
 
     def _start(self) -> None:
         self._paused = False
@@ -87,10 +88,10 @@ class Scheduler:
             return True
         return False
 
-    async def _run_one(self, document: Document) -> None:
-        revision = document.revision
+    async def _run_one(self, program: Program) -> None:
+        revision = program.revision
         try:
-            await self._analyse(document)
+            await self._analyse(program)
         except Exception:
-            log.exception("analysing %s failed", document.path)
-        document.settled(revision)
+            log.exception("analysing %s failed", program.path)
+        program.settled(revision)

@@ -11,17 +11,17 @@ from pygls.lsp.server import LanguageServer
 
 from gradsense import __version__
 from gradsense.lsp.backend import Backend
-from gradsense.lsp.documents import Document
 from gradsense.lsp.features import (
     code_action,
     configuration,
     diagnostics,
     hover,
     lifecycle,
-    notebook,
+    notebook_sync,
     text_sync,
     watched_files,
 )
+from gradsense.lsp.program import Program
 from gradsense.lsp.protocol import GradSenseProtocol
 from gradsense.lsp.scheduler import Scheduler
 from gradsense.lsp.session import Session
@@ -29,7 +29,7 @@ from gradsense.lsp.session import Session
 if TYPE_CHECKING:
     from pygls.server import ServerErrors
 
-_FEATURES = (lifecycle, configuration, text_sync, notebook, watched_files, code_action, hover)
+_FEATURES = (lifecycle, configuration, text_sync, notebook_sync, watched_files, code_action, hover)
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,9 @@ class GradSenseServer(LanguageServer):
     """
 
     def __init__(self, backend: Backend) -> None:
-        super().__init__("gradsense", __version__, protocol_cls=GradSenseProtocol)
+        super().__init__(
+            "gradsense", __version__, notebook_document_sync=notebook_sync.OPTIONS, protocol_cls=GradSenseProtocol
+        )
         self.session = Session(backend)
         self.scheduler = Scheduler(self.session.documents, self._analyse)
         self.session.when_lost = self.scheduler.forgotten
@@ -60,8 +62,8 @@ class GradSenseServer(LanguageServer):
         """Logs an error; the person is not disturbed over it."""
         log.error("%s: %s", source.__name__, error)
 
-    async def _analyse(self, document: Document) -> None:
-        await diagnostics.refresh(self, document)
+    async def _analyse(self, program: Program) -> None:
+        await diagnostics.refresh(self, program)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

@@ -6,10 +6,13 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from lsprotocol import types
+
 from gradsense.lsp.backend import Backend, WorkerDied
 from gradsense.lsp.client import Client
-from gradsense.lsp.documents import Document, Documents, path_of
+from gradsense.lsp.documents import Documents
 from gradsense.lsp.messages import Failed, Reply, Request, RuleView, Stale
+from gradsense.lsp.program import Program, path_of
 from gradsense.lsp.settings import EditorSettings
 
 SETTLE_SECONDS = 10.0
@@ -35,6 +38,8 @@ class Session:
         self.settings = EditorSettings()
         self.folder_settings: dict[str, EditorSettings] = {}
         self.rules: dict[str, RuleView] = {}
+        self.attached: dict[str, tuple[types.Diagnostic, ...]] = {}
+        """What else than findings is shown in open text documents, by their URIs."""
         self.when_lost: Callable[[], None] = lambda: None
         """Called when the worker was replaced by one that knows nothing."""
         self._folders: dict[str, str] = {}
@@ -52,14 +57,14 @@ class Session:
             self.folder_settings.pop(uri, None)
         self._folders.update((uri, path_of(uri).rstrip("/\\")) for uri in added)
 
-    def settings_of(self, document: Document) -> EditorSettings:
-        """The editor's settings for a document: those of its folder, where the editor told them apart."""
-        folder = self._folder_of(document)
+    def settings_of(self, program: Program) -> EditorSettings:
+        """The editor's settings for a program: those of its folder, where the editor told them apart."""
+        folder = self._folder_of(program)
         return self.settings if folder is None else self.folder_settings.get(folder, self.settings)
 
-    def root_of(self, document: Document) -> str | None:
-        """The path of the workspace folder that holds a document."""
-        folder = self._folder_of(document)
+    def root_of(self, program: Program) -> str | None:
+        """The path of the workspace folder that holds a program."""
+        folder = self._folder_of(program)
         return None if folder is None else self._folders[folder]
 
     def news(self, messages: Sequence[str]) -> list[str]:
@@ -89,8 +94,8 @@ class Session:
             log.error("%s was answered by %s", _subject(request), type(reply).__name__)
         return None
 
-    def _folder_of(self, document: Document) -> str | None:
-        holding = [uri for uri, root in self._folders.items() if _holds(root, document.path)]
+    def _folder_of(self, program: Program) -> str | None:
+        holding = [uri for uri, root in self._folders.items() if _holds(root, program.path)]
         return max(holding, key=len, default=None)
 
 

@@ -47,7 +47,7 @@ def apply_edits(path: str, data: bytes, edits: Iterable[TextEdit]) -> bytes:
     by_cell: dict[int, list[TextEdit]] = {}
     cells = {cell.index: cell for cell in source.cells}
     for edit in edits:
-        cell, local = _localise(source, edit)
+        cell, local = localise(source, edit)
         by_cell.setdefault(cell.index, []).append(local)
     if not by_cell:
         return data
@@ -126,8 +126,11 @@ def _text(path: str, index: int, source: object) -> str:
     raise SourceError(f"{path} is not a Jupyter notebook: the source of its cell {index} is not text")
 
 
-def _localise(source: Source, edit: TextEdit) -> tuple[Cell, TextEdit]:
-    """The cell that an edit changes, and the edit in lines of the cell."""
+def localise(source: Source, edit: TextEdit) -> tuple[Cell, TextEdit]:
+    """The cell that an edit changes, and the edit in lines of the cell.
+
+    Raises ValueError if it crosses cells or touches a magic.
+    """
     span = edit.span
     cell = source.cell_of(span.line)
     if cell is None:

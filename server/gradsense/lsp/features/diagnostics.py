@@ -1,18 +1,21 @@
-"""`textDocument/publishDiagnostics`: the squiggles."""
+"""From an analysis to squiggles: what `textDocument/publishDiagnostics` and `textDocument/diagnostic` share."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
 from gradsense.lsp.convert import to_range
-from gradsense.lsp.features import configuration
+from gradsense.lsp.features import configuration, diagnostic, publish_diagnostics
 from gradsense.lsp.messages import Analyse, Analysis, FindingView
 
 if TYPE_CHECKING:
     from gradsense.lsp.documents import Document
+    from gradsense.lsp.program import Program
     from gradsense.lsp.server import GradSenseServer
 
 SOURCE = "gradsense"
@@ -30,43 +33,76 @@ _TAGS = {
 log = logging.getLogger(__name__)
 
 
-async def refresh(server: GradSenseServer, document: Document) -> None:
-    """Analyses a document's text of now, and publishes what was found unless the text has changed meanwhile."""
+async def refresh(server: GradSenseServer, program: Program) -> None:
+    """Analyses a program's text of now, and shows what was found unless the text has changed meanwhile."""
     session = server.session
-    settings = session.settings_of(document)
-    if not (settings.enable and document.is_python):
-        document.analysis = None
-        clear(server, document)
+    settings = session.settings_of(program)
+    if not (settings.enable and program.is_python):
+        program.analysis = None
+        show(server, program)
         return
-    revision = document.revision
+    revision = program.revision
     request = Analyse(
-        path=document.path,
-        text=document.text,
+        path=program.path,
+        text=program.text,
         revision=revision,
         encoding=session.client.encoding,
-        root=session.root_of(document),
+        root=session.root_of(program),
         overrides=settings.overrides,
+        cells=program.cells,
     )
     analysis = await session.ask(request, Analysis)
     if analysis is None:
-        document.failures += 1
+        program.failures += 1
         return
-    document.failures = 0
-    if document.notes_due:
-        document.notes_due = False
+    program.failures = 0
+    if program.notes_due:
+        program.notes_due = False
         for note in analysis.notes:
-            log.info("%s: %s", document.path, note)
+            log.info("%s: %s", program.path, note)
     configuration.tell(server, list(analysis.problems))
-    if document.revision != revision or session.documents.get(document.uri) is not document:
+    if program.revision != revision or session.documents.program(program.uri) is not program:
         return
-    before, document.analysis = document.current_analysis, analysis
-    if before is None or before.findings != analysis.findings:
-        _publish(server, document, [to_diagnostic(server, analysis, finding) for finding in analysis.findings])
+    program.analysis = analysis
+    show(server, program)
 
 
-def clear(server: GradSenseServer, document: Document) -> None:
-    """Takes a document's squiggles away."""
-    _publish(server, document, [])
+def show(server: GradSenseServer, program: Program) -> None:
+    """Sees to it that the client shows what is known of a program by now, in whichever way it wants to be told."""
+    if server.session.client.pull:
+        diagnostic.tell(server, program)
+    else:
+        publish_diagnostics.tell(server, program)
+
+
+def attach(server: GradSenseServer, uri: str, diagnostics: Sequence[types.Diagnostic]) -> None:
+    """Shows diagnostics from elsewhere, such as those of a run, beside the findings of an open text document.
+
+    They stay until others, or none, take their place.
+    """
+    session = server.session
+    if diagnostics:
+        session.attached[uri] = tuple(diagnostics)
+    else:
+        session.attached.pop(uri, None)
+    document = session.documents.get(uri)
+    if document is not None:
+        show(server, document.program)
+
+
+def items_of(server: GradSenseServer, part: Document) -> list[types.Diagnostic]:
+    """All that is shown in a text document."""
+    program = part.program
+    found: list[types.Diagnostic] = []
+    if program.analysis is not None:
+        found = [to_diagnostic(server, program.analysis, finding) for finding in program.findings_of(part)]
+    return [*found, *server.session.attached.get(part.uri, ())]
+
+
+def result_id(server: GradSenseServer, part: Document) -> str:
+    """A name for all that is shown in a text document: the same for the same."""
+    shown = (part.program.findings_of(part), server.session.attached.get(part.uri, ()))
+    return hashlib.blake2s(repr(shown).encode(errors="backslashreplace"), digest_size=12).hexdigest()
 
 
 def to_diagnostic(server: GradSenseServer, analysis: Analysis, finding: FindingView) -> types.Diagnostic:
@@ -104,10 +140,3 @@ def finding_of(analysis: Analysis, diagnostic: types.Diagnostic) -> FindingView 
         return None
     index = data.get("finding")
     return next((finding for finding in analysis.findings if finding.index == index), None)
-
-
-def _publish(server: GradSenseServer, document: Document, diagnostics: list[types.Diagnostic]) -> None:
-    params = types.PublishDiagnosticsParams(uri=document.uri, diagnostics=diagnostics)
-    if server.session.client.versions:
-        params.version = document.version
-    server.text_document_publish_diagnostics(params)

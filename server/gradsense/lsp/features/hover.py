@@ -27,11 +27,11 @@ def register(server: GradSenseServer) -> None:
         document = session.documents.get(params.text_document.uri)
         if document is None or not document.is_python:
             return None
-        analysis = await document.settle(SETTLE_SECONDS)
+        analysis = await document.program.settle(SETTLE_SECONDS)
         if analysis is None:
             return None
         here = types.Range(start=params.position, end=params.position)
-        findings = [finding for finding in analysis.findings if overlap(finding.place, here)]
+        findings = [finding for finding in document.program.findings_of(document) if overlap(finding.place, here)]
         if not findings:
             return None
         explanations = await _explanations(session, analysis, findings)
@@ -44,7 +44,7 @@ async def _explanations(session: Session, analysis: Analysis, findings: list[Fin
     explanations = []
     for finding in findings:
         own = [fix for fix in fixes.fixes if fix.finding == finding.index] if fixes is not None else []
-        explanations.append(Explanation(finding, tuple(own), await _rule(session, finding.code), analysis.path))
+        explanations.append(Explanation(finding, tuple(own), await _rule(session, finding.code)))
     return explanations
 
 

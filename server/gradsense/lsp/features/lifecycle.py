@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from gradsense.lsp.client import Client
-from gradsense.lsp.features import configuration, watched_files
+from gradsense.lsp.features import configuration, diagnostic, watched_files
 from gradsense.lsp.parent import outlived
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ def register(server: GradSenseServer) -> None:
         session.client = Client.of(params.capabilities, server.workspace.position_encoding)
         session.change_folders(added=_folders(params), removed=())
         configuration.take(server, params.initialization_options)
+        if session.client.pull:
+            diagnostic.register(server)
         server.start(server.scheduler.run(), "the scheduler")
         server.start(session.backend.watch(), "the watch on the analysis")
         if params.process_id is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from gradsense.lsp.features import diagnostics
+from gradsense.lsp.features import publish_diagnostics
 from gradsense.lsp.messages import Done, Forget
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def register(server: GradSenseServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def did_open(params: types.DidOpenTextDocumentParams) -> None:
         document = session.documents.open(params.text_document)
-        server.scheduler.edited(document)
+        server.scheduler.edited(document.program)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     def did_change(params: types.DidChangeTextDocumentParams) -> None:
@@ -35,14 +35,14 @@ def register(server: GradSenseServer) -> None:
         if identifier.version <= document.version:
             log.warning("version %d of %s came after %d", identifier.version, identifier.uri, document.version)
         document.change(params.content_changes, identifier.version, session.client.encoding)
-        server.scheduler.edited(document)
+        server.scheduler.edited(document.program)
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def did_save(params: types.DidSaveTextDocumentParams) -> None:
         document = session.documents.get(params.text_document.uri)
         if document is not None:
-            document.notes_due = True
-            server.scheduler.edited(document)
+            document.program.notes_due = True
+            server.scheduler.edited(document.program)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
     async def did_close(params: types.DidCloseTextDocumentParams) -> None:
@@ -50,5 +50,5 @@ def register(server: GradSenseServer) -> None:
         if document is None:
             log.warning("a document that is not open was closed: %s", params.text_document.uri)
             return
-        diagnostics.clear(server, document)
+        publish_diagnostics.withdraw(server, document)
         await session.ask(Forget(document.path), Done)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from gradsense.lsp.documents import path_of
 from gradsense.lsp.messages import Done, FilesChanged
+from gradsense.lsp.program import path_of
 
 if TYPE_CHECKING:
     from gradsense.lsp.server import GradSenseServer
