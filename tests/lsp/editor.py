@@ -15,15 +15,19 @@ from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
-from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
+from pytest_lsp import LanguageClient, make_test_lsp_client
 
+from lsp.clients import EMACS, NEOVIM, VS_CODE, VS_CODE_NOW, capabilities_of
 from lsp.model import offset, replaced
 
-VS_CODE = "visual-studio-code"
-NEOVIM = "neovim"
+__all__ = ["EMACS", "FAKE", "NEOVIM", "REAL", "VS_CODE", "VS_CODE_NOW", "Editor", "editing", "span"]
 
 REAL = (sys.executable, "-c", "import sys; from gradsense.lsp.main import serve; sys.exit(serve())")
 FAKE = (sys.executable, str(Path(__file__).with_name("fake_server.py")))
+
+
+Cell = str | tuple[str, str]
+"""The text of a Python cell, or the language and the text of another."""
 
 
 class Editor:
@@ -35,14 +39,24 @@ class Editor:
         self.encoding = types.PositionEncodingKind(result.capabilities.position_encoding or "utf-16").value
         self.texts: dict[str, str] = {}
         self.versions: dict[str, int] = {}
+        self.notebooks: dict[str, list[types.NotebookCell]] = {}
+        self._cell_count = 0
+        self.pulls = result.capabilities.diagnostic_provider is not None
+        self.refreshes = 0
         self.published: list[types.PublishDiagnosticsParams] = []
         self.registered: list[str] = []
         self._news = asyncio.Event()
-        client.protocol.fm.features.pop(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
+        for method in (types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, types.WORKSPACE_DIAGNOSTIC_REFRESH):
+            client.protocol.fm.features.pop(method)
 
         @client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
         def take(params: types.PublishDiagnosticsParams) -> None:
             self.published.append(params)
+            self._news.set()
+
+        @client.feature(types.WORKSPACE_DIAGNOSTIC_REFRESH)
+        def ask_again(params: None) -> None:
+            self.refreshes += 1
             self._news.set()
 
         @client.feature(types.CLIENT_REGISTER_CAPABILITY)
@@ -88,8 +102,30 @@ class Editor:
             self.edit(uri, *((one.range, one.new_text) for one in ordered))
 
     async def diagnostics(self, uri: str, seconds: float = 20) -> list[types.Diagnostic]:
-        """Waits for the diagnostics of a buffer that are published next."""
+        """Waits for the diagnostics of a buffer that are published next; a client that asks for them does so."""
+        if self.pulls:
+            report = await asyncio.wait_for(self.pull(uri), seconds)
+            assert isinstance(report, types.RelatedFullDocumentDiagnosticReport)
+            return list(report.items)
         return list((await self.publication(uri, seconds)).diagnostics)
+
+    async def pull(self, uri: str, previous: str | None = None) -> types.DocumentDiagnosticReport:
+        """Asks for the diagnostics of a buffer."""
+        params = types.DocumentDiagnosticParams(
+            text_document=types.TextDocumentIdentifier(uri=uri), previous_result_id=previous
+        )
+        return await self.client.text_document_diagnostic_async(params)
+
+    async def refreshed(self, seconds: float = 20) -> None:
+        """Waits until the server wants the client to ask for diagnostics again."""
+
+        async def wait() -> None:
+            while not self.refreshes:
+                self._news.clear()
+                await self._news.wait()
+            self.refreshes -= 1
+
+        await asyncio.wait_for(wait(), seconds)
 
     async def publication(self, uri: str, seconds: float = 20) -> types.PublishDiagnosticsParams:
         """Waits for the next message with diagnostics of a buffer."""
@@ -127,6 +163,70 @@ class Editor:
             text_document=types.TextDocumentIdentifier(uri=uri), position=types.Position(line, character)
         )
         return await self.client.text_document_hover_async(params)
+
+    def open_notebook(self, uri: str, *cells: Cell) -> list[str]:
+        """Opens a notebook and returns the URIs of its cells."""
+        self.notebooks[uri], self.versions[uri] = [], 1
+        documents = [self._new_cell(uri, cell) for cell in cells]
+        self.client.notebook_document_did_open(
+            types.DidOpenNotebookDocumentParams(
+                notebook_document=types.NotebookDocument(uri, "jupyter-notebook", 1, list(self.notebooks[uri])),
+                cell_text_documents=documents,
+            )
+        )
+        return [document.uri for document in documents]
+
+    def insert_cells(self, uri: str, at: int, *cells: Cell) -> list[str]:
+        """Puts new cells into a notebook and returns their URIs."""
+        count = len(self.notebooks[uri])
+        documents = [self._new_cell(uri, cell) for cell in cells]
+        new = self.notebooks[uri][count:]
+        self.notebooks[uri][count:] = []
+        self.notebooks[uri][at:at] = new
+        self._restructure(uri, at, 0, new, documents, ())
+        return [document.uri for document in documents]
+
+    def remove_cells(self, uri: str, at: int, count: int = 1) -> None:
+        """Removes cells from a notebook."""
+        gone = self.notebooks[uri][at : at + count]
+        self.notebooks[uri][at : at + count] = []
+        for cell in gone:
+            del self.texts[cell.document], self.versions[cell.document]
+        self._restructure(uri, at, count, (), (), [cell.document for cell in gone])
+
+    def move_cell(self, uri: str, at: int, to: int) -> None:
+        """Moves a cell to another place; its text document stays."""
+        before = list(self.notebooks[uri])
+        self.notebooks[uri].insert(to, self.notebooks[uri].pop(at))
+        first, last = min(at, to), max(at, to)
+        self._restructure(uri, first, last - first + 1, self.notebooks[uri][first : last + 1], (), ())
+        assert sorted(cell.document for cell in before) == sorted(cell.document for cell in self.notebooks[uri])
+
+    def change_language(self, uri: str, at: int, language: str) -> None:
+        """Makes a cell one of another language, as VS Code does: the same cell goes and comes."""
+        cell = self.notebooks[uri][at]
+        cell.kind = types.NotebookCellKind.Markup if language == "markdown" else types.NotebookCellKind.Code
+        document = types.TextDocumentItem(cell.document, language, 1, self.texts[cell.document])
+        self.versions[cell.document] = 1
+        self._restructure(uri, at, 1, [cell], [document], [cell.document])
+
+    def run_cell(self, uri: str, at: int) -> None:
+        """Tells that a cell was run."""
+        cell = self.notebooks[uri][at]
+        cell.execution_summary = types.ExecutionSummary(execution_order=1, success=True)
+        self._tell_notebook(uri, types.NotebookDocumentCellChanges(data=[cell]))
+
+    def close_notebook(self, uri: str) -> None:
+        """Closes a notebook."""
+        cells = self.notebooks.pop(uri)
+        for cell in cells:
+            del self.texts[cell.document], self.versions[cell.document]
+        self.client.notebook_document_did_close(
+            types.DidCloseNotebookDocumentParams(
+                notebook_document=types.NotebookDocumentIdentifier(uri=uri),
+                cell_text_documents=[types.TextDocumentIdentifier(uri=cell.document) for cell in cells],
+            )
+        )
 
     async def barrier(self) -> None:
         """Returns when the server has taken in all that was sent before."""
@@ -169,9 +269,47 @@ class Editor:
                     return message.message
             await asyncio.sleep(0.02)
 
+    def _new_cell(self, uri: str, cell: Cell) -> types.TextDocumentItem:
+        language, text = cell if isinstance(cell, tuple) else ("python", cell)
+        kind = types.NotebookCellKind.Markup if language == "markdown" else types.NotebookCellKind.Code
+        name = f"vscode-notebook-cell:{uri.removeprefix('file:')}#W{self._cell_count}"
+        self._cell_count += 1
+        self.texts[name], self.versions[name] = text, 1
+        self.notebooks[uri].append(types.NotebookCell(kind=kind, document=name))
+        return types.TextDocumentItem(uri=name, language_id=language, version=1, text=text)
+
+    def _restructure(
+        self,
+        uri: str,
+        start: int,
+        deleted: int,
+        cells: Sequence[types.NotebookCell],
+        opened: Sequence[types.TextDocumentItem],
+        closed: Sequence[str],
+    ) -> None:
+        array = types.NotebookCellArrayChange(start=start, delete_count=deleted, cells=list(cells))
+        structure = types.NotebookDocumentCellChangeStructure(
+            array=array, did_open=list(opened), did_close=[types.TextDocumentIdentifier(uri=name) for name in closed]
+        )
+        self._tell_notebook(uri, types.NotebookDocumentCellChanges(structure=structure))
+
+    def _tell_notebook(self, uri: str, cells: types.NotebookDocumentCellChanges) -> None:
+        self.versions[uri] += 1
+        self.client.notebook_document_did_change(
+            types.DidChangeNotebookDocumentParams(
+                notebook_document=types.VersionedNotebookDocumentIdentifier(version=self.versions[uri], uri=uri),
+                change=types.NotebookDocumentChangeEvent(cells=cells),
+            )
+        )
+
     def _tell(self, uri: str, events: Sequence[types.TextDocumentContentChangeEvent]) -> None:
         self.versions[uri] += 1
         identifier = types.VersionedTextDocumentIdentifier(uri=uri, version=self.versions[uri])
+        home = next((one for one, cells in self.notebooks.items() if uri in [c.document for c in cells]), None)
+        if home is not None:
+            content = types.NotebookDocumentCellContentChanges(document=identifier, changes=list(events))
+            self._tell_notebook(home, types.NotebookDocumentCellChanges(text_content=[content]))
+            return
         params = types.DidChangeTextDocumentParams(text_document=identifier, content_changes=list(events))
         self.client.text_document_did_change(params)
 
@@ -196,7 +334,7 @@ async def editing(
         capabilities: told instead of those of `kind`.
     """
     client = make_test_lsp_client()
-    told = capabilities or client_capabilities(kind)
+    told = capabilities or capabilities_of(kind)
     if encodings is not None:
         told.general = told.general or types.GeneralClientCapabilities()
         told.general.position_encodings = list(encodings)

@@ -55,7 +55,7 @@ class FakeEngine:
                 return Stale()
             findings = list(_findings(held))
             if isinstance(request, FixAll):
-                return Edits(tuple(EditView(held.path, f.place, "GOOD") for f in findings if f.code == "GS201"))
+                return Edits(tuple(EditView(f.path, f.place, "GOOD") for f in findings if f.code == "GS201"))
             chosen = [f for f in findings if f.index in request.findings]
             bad = [f for f in chosen if f.code == "GS201"]
             fixes = tuple(fix for f in bad for fix in _fixes(held, f))
@@ -63,7 +63,7 @@ class FakeEngine:
         return Done()
 
     def _analyse(self, request: Analyse) -> Reply:
-        text = request.text
+        text = request.text + "".join(cell.text for cell in request.cells or ())
         if "HANG" in text:
             while True:
                 time.sleep(1)
@@ -82,7 +82,7 @@ class FakeEngine:
 def _findings(request: Analyse) -> Iterator[FindingView]:
     index = 0
     shows_hints = request.overrides.get("show-hints", True)
-    for number, line in enumerate(re.split("\r\n|\r|\n", request.text)):
+    for name, number, line in _lines(request):
         for match in WORD.finditer(line):
             start, end = (encode_column(line, column, request.encoding) for column in match.span())
             place = Place(number, start, number, end)
@@ -91,12 +91,13 @@ def _findings(request: Analyse) -> Iterator[FindingView]:
                 continue
             yield FindingView(
                 index=index,
+                path=name,
                 code="GS201" if bad else "GS210",
                 name="inplace-on-saved" if bad else "inplace-allowed",
                 severity="error" if bad else "hint",
                 message=f"raises: `{match.group()}` on line {number + 1}",
                 place=place,
-                related=(RelatedView(request.path, place, "saved here", line.strip()),) if bad else (),
+                related=(RelatedView(name, place, "saved here", line.strip(), f"line {number + 1}"),) if bad else (),
                 expected="one of the variables needed for gradient computation" if bad else None,
                 tags=() if bad else ("unnecessary",),
                 url="https://example.org/GS201" if bad else None,
@@ -104,13 +105,23 @@ def _findings(request: Analyse) -> Iterator[FindingView]:
             index += 1
 
 
+def _lines(request: Analyse) -> Iterator[tuple[str, int, str]]:
+    texts = [(request.path, request.text)]
+    if request.cells is not None:
+        texts = [(cell.name, cell.text) for cell in request.cells]
+    for name, text in texts:
+        for number, line in enumerate(re.split("\r\n|\r|\n", text)):
+            yield name, number, line
+
+
 def _fixes(held: Analyse, finding: FindingView) -> Iterator[FixView]:
     for title, safe, word in (("Make it good", True, "GOOD"), ("Make it maybe", False, "MAYBE")):
-        yield FixView(finding.index, title, safe, safe, (EditView(held.path, finding.place, word),))
+        yield FixView(finding.index, title, safe, safe, (EditView(finding.path, finding.place, word),))
 
 
 def _suppression(held: Analyse, finding: FindingView) -> FixView:
     line = finding.place.line
-    width = encode_column(held.text.split("\n")[line], 10_000, held.encoding)
-    edit = EditView(held.path, Place(line, width, line, width), f"  # gradsense: ignore[{finding.code}]")
+    text = next(text for name, number, text in _lines(held) if (name, number) == (finding.path, line))
+    width = encode_column(text, 10_000, held.encoding)
+    edit = EditView(finding.path, Place(line, width, line, width), f"  # gradsense: ignore[{finding.code}]")
     return FixView(finding.index, f"Ignore {finding.code} on this line", True, False, (edit,))

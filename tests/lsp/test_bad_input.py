@@ -134,14 +134,6 @@ async def test_lone_surrogates() -> None:
         assert found.range == span(0, 4, 0, 7)
 
 
-async def test_notebooks_are_not_analysed_and_do_no_harm() -> None:
-    async with editing() as editor:
-        notebook = types.NotebookDocument("file:///work/a.ipynb", "jupyter-notebook", 1, [])
-        editor.client.notebook_document_did_open(types.DidOpenNotebookDocumentParams(notebook, []))
-        await editor.logged("notebooks are not analysed")
-        assert await works(editor)
-
-
 async def test_an_analysis_that_hangs_is_ended_and_the_next_text_is_analysed() -> None:
     async with editing(command=(*FAKE, "1")) as editor:
         editor.open("file:///work/other.py", "BAD")

@@ -46,8 +46,8 @@ async def test_a_client_without_markdown_gets_plain_text() -> None:
 
 def test_backticks_in_a_program_break_no_markdown() -> None:
     place = Place(3, 0, 3, 1)
-    related = (RelatedView("/a/models.py", place, "saved here", 'x = "`"'),)
-    finding = FindingView(0, "GS201", "n", "error", "m", place, related, "a ``` b", (), None)
-    text = Explanation(finding, (), None, "/a/train.py").markdown()
+    related = (RelatedView("/a/models.py", place, "saved here", 'x = "`"', "models.py line 4"),)
+    finding = FindingView(0, "/a/train.py", "GS201", "n", "error", "m", place, related, "a ``` b", (), None)
+    text = Explanation(finding, (), None).markdown()
     assert '- models.py line 4: saved here ``x = "`"``' in text
     assert "````text\na ``` b\n````" in text

@@ -10,6 +10,7 @@ from itertools import pairwise
 from gradsense.files import File, with_newline
 from gradsense.syntax import Source, Span, TextEdit, apply_edits
 from gradsense.syntax.edits import line_starts
+from gradsense.syntax.notebook import localise
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,30 @@ class Buffer(File):
         source = self.source
         adapted = [replace(edit, new_text=with_newline(edit.new_text, source.newline)) for edit in edits]
         return Buffer.of_source(Source(source.path, apply_edits(source.text, adapted), bom=source.bom))
+
+
+@dataclass(frozen=True)
+class NotebookBuffer(File):
+    """A notebook's cells as an editor holds them."""
+
+    @classmethod
+    def of_source(cls, source: Source) -> NotebookBuffer:
+        """Takes up a source that has cells."""
+        return cls(b"", source)
+
+    def edited(self, edits: Sequence[TextEdit]) -> NotebookBuffer:
+        """The cells after edits in terms of their source.
+
+        Raises:
+            ValueError: they overlap, go from one cell into the next, or touch a magic.
+        """
+        source = self.source
+        by_cell: dict[int, list[TextEdit]] = {}
+        for edit in edits:
+            cell, local = localise(source, edit)
+            by_cell.setdefault(cell.index, []).append(local)
+        texts = [(cell.index, apply_edits(cell.text, by_cell.get(cell.index, ()))) for cell in source.cells]
+        return NotebookBuffer.of_source(Source.from_cells(source.path, texts))
 
 
 def edits_between(path: str, before: str, after: str) -> Iterator[TextEdit]:

@@ -10,7 +10,7 @@ from pygls.uris import from_fs_path
 
 from gradsense.lsp.messages import CellText
 from gradsense.lsp.notebooks import Notebook
-from gradsense.lsp.program import Program, path_of, scheme_of
+from gradsense.lsp.program import Program, scheme_of
 from gradsense.syntax.columns import Encoding, decode_column
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")

@@ -8,9 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
@@ -18,10 +16,8 @@ from pathspec import GitIgnoreSpec
 from gradsense import filtering
 from gradsense.check import Project, check_source
 from gradsense.config import Loaded, Settings, load_settings, settings_from
-from gradsense.files import File, with_newline
-from gradsense.fixes.fix import Applicability, Fix
-from gradsense.fixes.suppress import suppress_line
-from gradsense.lsp.buffer import Buffer, edits_between
+from gradsense.lsp.answers.fixes import find_fixes, fix_all
+from gradsense.lsp.held import Held, source_of
 from gradsense.lsp.messages import (
     Analyse,
     Analysis,
@@ -31,8 +27,6 @@ from gradsense.lsp.messages import (
     FilesChanged,
     FindFixes,
     FixAll,
-    Fixes,
-    FixView,
     Forget,
     Page,
     Reply,
@@ -42,32 +36,15 @@ from gradsense.lsp.messages import (
 )
 from gradsense.lsp.views import Views
 from gradsense.machine.limits import Limits
-from gradsense.mending import mend
 from gradsense.rules.finding import Finding
 from gradsense.rules.registry import all_rules
-from gradsense.syntax import ParsedModule, Source, SourceError, parse
+from gradsense.syntax import Source, SourceError
 
 SETTINGS_LIVE = 2.0
 """Seconds for which settings files are not looked at again."""
 
 LIMITS = Limits(seconds=5.0)
 """Half of what the server allows: an answer in part is better than a worker that is ended."""
-
-
-@dataclass
-class Held:
-    """The last analysis of an open document, and what its fixes need."""
-
-    request: Analyse
-    source: Source
-    settings: Settings
-    findings: list[Finding]
-    views: Views
-
-    @cached_property
-    def parsed(self) -> ParsedModule:
-        """The document's tree."""
-        return parse(self.source)
 
 
 class AnalysisEngine:
@@ -84,9 +61,11 @@ class AnalysisEngine:
         if isinstance(request, Analyse):
             return self._analyse(request)
         if isinstance(request, FindFixes):
-            return self._find_fixes(request)
+            held = self._current(request.path, request.revision)
+            return Stale() if held is None else find_fixes(held, request)
         if isinstance(request, FixAll):
-            return self._fix_all(request)
+            held = self._current(request.path, request.revision)
+            return Stale() if held is None else self._fix_all(held, request)
         if isinstance(request, Explain):
             return Page(_rule_view(request.code))
         if isinstance(request, Forget):
@@ -100,10 +79,11 @@ class AnalysisEngine:
 
     def _analyse(self, request: Analyse) -> Analysis:
         start = time.perf_counter()
-        source = Source.from_text(request.path, request.text)
+        source = source_of(request)
         loaded = self._load_settings(request.path)
         settings, bad = settings_from(request.overrides, loaded.settings, "the editor's settings")
-        views = Views(request.encoding, self._source_of, _url_of)
+        names = {cell.index: cell.name for cell in request.cells or ()}
+        views = Views(request.encoding, self._source_of, _url_of, names)
         held = self._held[request.path] = Held(request, source, settings, [], views)
         notes: tuple[str, ...] = ()
         if not _is_excluded(request, settings):
@@ -122,41 +102,12 @@ class AnalysisEngine:
         report = check_source(source, self._project_of(request), LIMITS)
         findings = filtering.apply(report, {source.path: source}, settings)
         own = [finding for finding in findings if finding.path == source.path]
-        return own, tuple(f"line {note.line}: {note.message}" for note in report.notes)
+        return own, tuple(f"{_line(source, note.line)}: {note.message}" for note in report.notes)
 
-    def _find_fixes(self, request: FindFixes) -> Fixes | Stale:
-        held = self._current(request.path, request.revision)
-        if held is None:
-            return Stale()
-        chosen = [(index, held.findings[index]) for index in request.findings if index < len(held.findings)]
-        fixes = [self._fix_view(held, index, fix) for index, finding in chosen for fix in finding.fixes]
-        suppressions = [view for index, finding in chosen if (view := self._suppression(held, index, finding))]
-        return Fixes(tuple(fixes), tuple(suppressions))
-
-    def _fix_view(self, held: Held, index: int, fix: Fix) -> FixView:
-        newline = held.source.newline
-        edits = tuple(replace(edit, new_text=with_newline(edit.new_text, newline)) for edit in fix.edits)
-        return held.views.fix(index, replace(fix, edits=edits))
-
-    def _suppression(self, held: Held, index: int, finding: Finding) -> FixView | None:
-        edits = suppress_line(held.source, held.parsed.tree, finding.span.line, finding.code)
-        if edits is None:
-            return None
-        return held.views.fix(index, Fix(f"Ignore {finding.code} on this line", Applicability.SAFE, edits))
-
-    def _fix_all(self, request: FixAll) -> Edits | Stale:
-        held = self._current(request.path, request.revision)
-        if held is None:
-            return Stale()
-
-        def check(files: Mapping[str, File]) -> list[Finding]:
-            findings, _ = self._check(held.request, files[request.path].source, held.settings)
-            return [found for found in findings if request.code in (None, found.code)]
-
-        mended = mend({request.path: Buffer.of_source(held.source)}, check, unsafe=False)
+    def _fix_all(self, held: Held, request: FixAll) -> Edits:
+        edits = fix_all(held, request, lambda source: self._check(held.request, source, held.settings)[0])
         self._forget(request.path)
-        after = mended.files[request.path].source.text
-        return Edits(tuple(held.views.edit(edit) for edit in edits_between(request.path, held.source.text, after)))
+        return edits
 
     def _current(self, path: str, revision: int) -> Held | None:
         held = self._held.get(path)
@@ -193,6 +144,11 @@ class AnalysisEngine:
         if known is None or now - known[0] > SETTINGS_LIVE:
             known = self._settings[folder] = (now, load_settings(folder))
         return known[1]
+
+
+def _line(source: Source, line: int) -> str:
+    cell = source.cell_at(line)
+    return f"line {line}" if cell is None else f"cell {cell[0] + 1} line {cell[1]}"
 
 
 def _is_excluded(request: Analyse, settings: Settings) -> bool:

@@ -7,7 +7,7 @@ loads the analysis, the worker never loads the protocol. Places are already in t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gradsense.syntax.columns import Encoding
@@ -55,7 +55,7 @@ class FindingView:
     """A finding as the server shows it; `index` is its number within the analysis that found it, `path` the file, or
     the cell of the notebook, that it is in."""
 
-    index: int
+    index: int = field(compare=False, repr=False)
     path: str
     code: str
     name: str

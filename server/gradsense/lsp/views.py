@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
-from gradsense.cli.files import with_newline
+from gradsense.files import with_newline
 from gradsense.fixes.fix import Applicability, Fix
 from gradsense.lsp.messages import EditView, FindingView, FixView, Place, RelatedView
 from gradsense.rules.finding import Finding, Related
@@ -93,7 +93,7 @@ class Views:
         Returns:
             None where it may not, or cannot be put into the cells.
         """
-        edits = self.edits(fix.edits)
+        edits = self.edits([self._in_style(edit) for edit in fix.edits])
         if edits is None:
             return None
         title = fix.title
@@ -118,6 +118,10 @@ class Views:
         """An edit in lines of a cell of that number, whose text is `text`."""
         return EditView(self._cells[index], self._place_in(split_lines(text), edit.span), edit.new_text)
 
+    def _in_style(self, edit: TextEdit) -> TextEdit:
+        source = self._source_of(edit.path)
+        return edit if source is None else replace(edit, new_text=with_newline(edit.new_text, source.newline))
+
     def _edit(self, edit: TextEdit) -> EditView:
         source = self._source_of(edit.path)
         if source is None:
@@ -126,7 +130,7 @@ class Views:
             cell, local = localise(source, edit)
             return self.edit_of_cell(cell.index, local, cell.text)
         place = self.spot(edit.path, edit.span).place
-        return EditView(edit.path, place, with_newline(edit.new_text, source.newline))
+        return EditView(edit.path, place, edit.new_text)
 
     def _related(self, related: Related, home: Spot) -> RelatedView:
         spot = self.spot(related.path, related.span)

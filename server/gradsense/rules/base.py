@@ -14,6 +14,7 @@ from gradsense.fixes.fix import Applicability, Fix
 from gradsense.machine.events import Event
 from gradsense.machine.place import Place
 from gradsense.rules.finding import Finding, Related, Severity
+from gradsense.rules.wording import in_cell_lines
 
 E = TypeVar("E", bound=Event)
 _log = logging.getLogger(__name__)
@@ -29,7 +30,9 @@ NO_GRAPH = "RuntimeError: element 0 of tensors does not require grad and does no
 
 def _opening(event: Event, severity: Severity) -> str:
     if event.rerun:
-        return "raises when this cell is run again"
+        rerun, shown = (p.source.cell_at(p.line) for p in (event.place, event.culprit))
+        cell = "this cell" if rerun is None or shown is None or rerun[0] == shown[0] else f"cell {rerun[0] + 1}"
+        return f"raises when {cell} is run again"
     return "raises" if severity is Severity.ERROR else "may raise"
 
 
@@ -111,8 +114,15 @@ class Rule(Generic[E]):
 
     def _working(self, event: E) -> Iterator[Fix]:
         """The fixes up to one that fails: a fault of ours costs the rest of them, and not what was found."""
+        carried = getattr(event, "manner", "") == "carried"
         try:
-            yield from self.fixes(event)
+            for fix in self.fixes(event):
+                if event.rerun and not carried:
+                    if not any(edit.new_text.strip() for edit in fix.edits):
+                        # What is walked once per run of the cell must not be walked never.
+                        continue
+                    fix = replace(fix, applicability=Applicability.UNSAFE)
+                yield replace(fix, title=in_cell_lines(fix.title, event.culprit))
         except Exception:
             _log.debug("fixes of %s at %s", self.code, event.culprit, exc_info=True)
 

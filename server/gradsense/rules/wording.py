@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from contextlib import suppress
 
 from gradsense.machine.events import GraphGrows
 from gradsense.machine.graph import Node, Store, Tensor
 from gradsense.machine.place import Place
+
+_LINE_NUMBER = re.compile(r"\bline ([0-9]+)\b")
 
 # Ops whose name in the books is not what a person calls them.
 SPOKEN = {"select": "indexing", "slice": "a slice", "normalise": "the distribution", "view": "a view", "t": "`.t()`"}
@@ -55,6 +58,22 @@ def line_of(place: Place, seen_from: Place) -> str:
     if place.path == seen_from.path:
         return line
     return f"{place.path.replace(chr(92), '/').rpartition('/')[2]} {line}"
+
+
+def in_cell_lines(title: str, seen_from: Place) -> str:
+    """The title of a fix with lines of the program as lines of its cells, in a notebook."""
+    source = seen_from.source
+    if not source.cells:
+        return title
+    here = source.cell_at(seen_from.line)
+
+    def spoken(found: re.Match[str]) -> str:
+        cell = source.cell_at(int(found[1]))
+        if cell is None:
+            return found[0]
+        return f"line {cell[1]}" if here is None or cell[0] == here[0] else f"line {cell[1]} of cell {cell[0] + 1}"
+
+    return _LINE_NUMBER.sub(spoken, title)
 
 
 def store_name(store: Store) -> str:

@@ -1,8 +1,9 @@
 """`textDocument/codeAction` and `codeAction/resolve`: the fixes.
 
 For each finding at the place: its fixes, the preferred one first, then the comment that silences it. For each kind of
-finding there, one action that mends all of that kind in the file. For the file, `source.fixAll.gradsense`. An action
-for the whole file is worked out only when the client picks it, where it lets us wait.
+finding there, one action that mends all of that kind in the file or notebook. For the file or cell,
+`source.fixAll.gradsense`; for a notebook, `notebook.source.fixAll.gradsense`. An action for a whole file is worked out
+only when the client picks it, where it lets us wait.
 """
 
 from __future__ import annotations
@@ -25,17 +26,19 @@ if TYPE_CHECKING:
     from gradsense.lsp.server import GradSenseServer
 
 FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.gradsense"
+NOTEBOOK_FIX_ALL = f"notebook.{FIX_ALL}"
 _QUICK_FIX = types.CodeActionKind.QuickFix
 _HINT = "hint"
 
 
 @dataclass(frozen=True)
 class _Request:
-    """One request, and the findings of the text that it is about."""
+    """One request, and the findings of the program, and of the text document, that it is about."""
 
     server: GradSenseServer
     document: Document
     analysis: Analysis
+    findings: tuple[FindingView, ...]
     context: types.CodeActionContext
 
     def wants(self, kind: str) -> bool:
@@ -47,7 +50,7 @@ class _Request:
 def register(server: GradSenseServer) -> None:
     """Adds these methods to the server."""
     session = server.session
-    kinds: list[types.CodeActionKind | str] = [_QUICK_FIX, FIX_ALL]
+    kinds: list[types.CodeActionKind | str] = [_QUICK_FIX, FIX_ALL, NOTEBOOK_FIX_ALL]
 
     options = types.CodeActionOptions(code_action_kinds=kinds, resolve_provider=True)
 
@@ -57,24 +60,29 @@ def register(server: GradSenseServer) -> None:
         document = session.documents.get(params.text_document.uri)
         if document is None or not document.is_python or not session.client.action_literals:
             return []
-        analysis = await document.settle(SETTLE_SECONDS)
+        analysis = await document.program.settle(SETTLE_SECONDS)
         if analysis is None or not analysis.findings:
             return []
-        request = _Request(server, document, analysis, params.context)
+        request = _Request(server, document, analysis, document.program.findings_of(document), params.context)
         actions: list[types.CodeAction] = []
         if request.wants(_QUICK_FIX):
             actions.extend(await _quick_fixes(request, _findings_at(request, params.range)))
         if request.wants(FIX_ALL):
-            actions.extend(await _fix_all(request, None, "Fix all that GradSense can fix safely", FIX_ALL))
+            actions.extend(await _fix_all(request, None, "Fix all that GradSense can fix safely", FIX_ALL, here=True))
+        if document.notebook is not None and request.wants(NOTEBOOK_FIX_ALL):
+            title = "Fix all in this notebook that GradSense can fix safely"
+            actions.extend(await _fix_all(request, None, title, NOTEBOOK_FIX_ALL, here=False))
         return actions
 
     @server.feature(types.CODE_ACTION_RESOLVE)
     async def resolve(action: types.CodeAction) -> types.CodeAction:
         data: Any = action.data
         document = session.documents.get(data["uri"]) if isinstance(data, dict) and "uri" in data else None
-        if document is None or await document.settle(SETTLE_SECONDS) is None:
+        if document is None or await document.program.settle(SETTLE_SECONDS) is None:
             raise JsonRpcContentModified("the document has changed; ask for its fixes again")
-        edits = await session.ask(FixAll(document.path, document.revision, data.get("code")), Edits)
+        program = document.program
+        request = FixAll(program.path, program.revision, data.get("code"), data.get("cell"))
+        edits = await session.ask(request, Edits)
         if edits is None:
             raise JsonRpcContentModified("the document has changed; ask for its fixes again")
         action.edit = to_workspace_edit(session, edits.edits)
@@ -84,7 +92,7 @@ def register(server: GradSenseServer) -> None:
 def _findings_at(request: _Request, place: types.Range) -> list[FindingView]:
     """The findings that touch a place, and those of the diagnostics that the client names."""
     named = [finding_of(request.analysis, diagnostic) for diagnostic in request.context.diagnostics]
-    return [found for found in request.analysis.findings if found in named or overlap(found.place, place)]
+    return [found for found in request.findings if found in named or overlap(found.place, place)]
 
 
 async def _quick_fixes(request: _Request, findings: Sequence[FindingView]) -> list[types.CodeAction]:
@@ -93,14 +101,15 @@ async def _quick_fixes(request: _Request, findings: Sequence[FindingView]) -> li
     indices = tuple(finding.index for finding in findings)
     analysis = request.analysis
     fixes = await request.server.session.ask(FindFixes(analysis.path, analysis.revision, indices), Fixes)
-    if fixes is None or request.document.current_analysis is not analysis:
+    if fixes is None or request.document.program.current_analysis is not analysis:
         return []
     actions = [*_single_fixes(request, findings, fixes.fixes)]
     mendable = {fix.finding for fix in fixes.fixes if fix.safe}
     codes = {found.code for found in findings if found.index in mendable and found.severity != _HINT}
     for code in sorted(codes):
         if sum(found.code == code for found in analysis.findings) > 1:
-            actions.extend(await _fix_all(request, code, f"Fix all {code} in this file", _QUICK_FIX))
+            where = "file" if request.document.notebook is None else "notebook"
+            actions.extend(await _fix_all(request, code, f"Fix all {code} in this {where}", _QUICK_FIX, here=False))
     actions.extend(_single_fixes(request, findings, fixes.suppressions))
     return actions
 
@@ -124,15 +133,20 @@ def _single_fixes(
         yield action
 
 
-async def _fix_all(request: _Request, code: str | None, title: str, kind: str) -> list[types.CodeAction]:
-    """The action that mends all findings of a code, or of any; none where there turns out to be nothing to mend."""
-    session = request.server.session
+async def _fix_all(request: _Request, code: str | None, title: str, kind: str, *, here: bool) -> list[types.CodeAction]:
+    """The action that mends all findings of a code, or of any; none where there turns out to be nothing to mend.
+
+    Args:
+        here: of a notebook, only the cell that was asked about is looked at and changed.
+    """
+    session, document = request.server.session, request.document
+    cell = document.path if here and document.notebook is not None else None
     action = types.CodeAction(title=title, kind=kind)
     if session.client.resolve:
-        action.data = {"uri": request.document.uri, "code": code}
+        action.data = {"uri": document.uri, "code": code, "cell": cell}
         return [action]
-    edits = await session.ask(FixAll(request.analysis.path, request.analysis.revision, code), Edits)
-    if edits is None or not edits.edits or request.document.current_analysis is not request.analysis:
+    edits = await session.ask(FixAll(request.analysis.path, request.analysis.revision, code, cell), Edits)
+    if edits is None or not edits.edits or document.program.current_analysis is not request.analysis:
         return []
     action.edit = to_workspace_edit(session, edits.edits)
     return [action]

@@ -57,8 +57,8 @@ def tell(server: GradSenseServer, program: Program) -> None:
     """
     if program.answered_revision != program.revision:
         return
-    parts = {part.uri: part for part in program.parts}
-    if any(uri in parts and diagnostics.result_id(server, parts[uri]) != name for uri, name in program.published.items()):
+    told = program.published
+    if any(told.get(part.uri, "") not in ("", diagnostics.result_id(server, part)) for part in program.parts):
         # Once: what comes of it will be noted when it asks.
         program.answered_revision = -1
         refresh(server)

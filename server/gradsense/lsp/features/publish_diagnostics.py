@@ -30,8 +30,9 @@ def tell(server: GradSenseServer, program: Program) -> None:
 
 def withdraw(server: GradSenseServer, program: Program) -> None:
     """Takes the squiggles of a program that was closed away, even where none are known to be there."""
-    for uri in {*program.published, *(part.uri for part in program.parts)}:
-        _withdraw(server, uri)
+    if not server.session.client.pull:
+        for uri in {*program.published, *(part.uri for part in program.parts)}:
+            _withdraw(server, uri)
     program.published.clear()
 
 

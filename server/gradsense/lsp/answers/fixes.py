@@ -1,0 +1,83 @@
+"""The fixes of findings, and all of a program's at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from gradsense.files import File
+from gradsense.fixes.fix import Applicability, Fix
+from gradsense.fixes.suppress import suppress_line
+from gradsense.lsp.buffer import Buffer, NotebookBuffer, edits_between
+from gradsense.lsp.held import Held
+from gradsense.lsp.messages import Edits, EditView, FindFixes, FixAll, Fixes, FixView
+from gradsense.mending import mend
+from gradsense.rules.finding import Finding
+from gradsense.syntax import Source
+
+
+def find_fixes(held: Held, request: FindFixes) -> Fixes:
+    """The fixes of some findings, and what silences each."""
+    chosen = [(index, held.findings[index]) for index in request.findings if index < len(held.findings)]
+    fixes = [
+        view
+        for index, finding in chosen
+        for fix in finding.fixes
+        if (view := held.views.fix(index, finding, fix)) is not None
+    ]
+    suppressions = [view for index, finding in chosen if (view := _suppression(held, index, finding)) is not None]
+    return Fixes(tuple(fixes), tuple(suppressions))
+
+
+def fix_all(held: Held, request: FixAll, check: Callable[[Source], Sequence[Finding]]) -> Edits:
+    """The edits that mend all that can safely be mended.
+
+    Args:
+        check: finds what there is to find in a changed text of the program.
+    """
+    path = request.path
+    only = held.cell_named(request.cell)
+
+    def wanted(files: Mapping[str, File]) -> list[Finding]:
+        source = files[path].source
+        findings = [found for found in check(source) if request.code in (None, found.code)]
+        if request.cell is None:
+            return findings
+        return [_within(source, found, only) for found in findings if _cell_of(source, found.span.line) == only]
+
+    buffer = (Buffer if held.request.cells is None else NotebookBuffer).of_source(held.source)
+    mended = mend({path: buffer}, wanted, unsafe=False)
+    return Edits(tuple(_difference(held, mended.files[path].source)))
+
+
+def _difference(held: Held, after: Source) -> Iterator[EditView]:
+    before = held.source
+    if held.request.cells is None:
+        yield from held.views.edits(list(edits_between(before.path, before.text, after.text))) or ()
+        return
+    for old, new in zip(before.cells, after.cells, strict=True):
+        for edit in edits_between(before.path, old.text, new.text):
+            yield held.views.edit_of_cell(old.index, edit, old.text)
+
+
+def _within(source: Source, finding: Finding, cell: int | None) -> Finding:
+    """A finding with those of its fixes that stay in a cell."""
+
+    def fixes() -> tuple[Fix, ...]:
+        return tuple(
+            fix for fix in finding.fixes if all(_cell_of(source, edit.span.line) == cell for edit in fix.edits)
+        )
+
+    return replace(finding, make_fixes=fixes)
+
+
+def _cell_of(source: Source, line: int) -> int | None:
+    cell = source.cell_of(line)
+    return None if cell is None else cell.index
+
+
+def _suppression(held: Held, index: int, finding: Finding) -> FixView | None:
+    edits = suppress_line(held.source, held.parsed.tree, finding.span.line, finding.code)
+    if edits is None:
+        return None
+    return held.views.fix(index, finding, Fix(f"Ignore {finding.code} on this line", Applicability.SAFE, edits))
