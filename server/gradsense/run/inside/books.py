@@ -1,0 +1,110 @@
+"""The books of a run: when each node was made, and who wrote which memory when."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable
+from typing import Any
+
+from .places import Captured
+
+MARK = re.compile("\x1fgradsense:(\\d+)\x1f")
+
+
+class Note(list):  # type: ignore[type-arg]
+    """What anomaly mode keeps for each node, in place of a formatted traceback.
+
+    torch prints it when a walk fails, so the number in it says which node failed.
+
+    Attributes:
+        tick: the moment of the node's making.
+        stack: the program's stack at that moment.
+        hooked: whether saved-tensor hooks were on: reading such a node's saved tensors would call them.
+        freed_by: the walk that freed what the node had saved.
+    """
+
+    __slots__ = ("freed_by", "hooked", "partly", "stack", "tick")
+
+    def __init__(self, tick: int, stack: Captured, hooked: bool) -> None:
+        super().__init__((f"\x1fgradsense:{tick}\x1f\n",))
+        self.tick, self.stack, self.hooked = tick, stack, hooked
+        self.freed_by: Captured | None = None
+        self.partly = False
+
+
+class Write:
+    """One write in place.
+
+    Attributes:
+        tick: the moment.
+        version: the version that the written tensor had afterwards.
+        bumped: whether the write raised the tensor's version.
+        op: the name of the operation, such as `aten.add_.Tensor`.
+        stack: the program's stack.
+        makers: the ticks of the nodes that were made since the operation before: those of the writing one itself.
+        span: the bytes that were written, from and to, as offsets in the storage.
+    """
+
+    __slots__ = ("bumped", "makers", "op", "span", "stack", "tick", "version")
+
+    def __init__(
+        self, tick: int, version: int, bumped: bool, op: str, stack: Captured, makers: list[int], span: tuple[int, int]
+    ) -> None:
+        self.tick, self.version, self.bumped, self.op = tick, version, bumped, op
+        self.stack, self.makers, self.span = stack, makers, span
+
+
+class Books:
+    """Everything noted while the program runs, on one clock.
+
+    Attributes:
+        fresh: the ticks of the nodes that were made since the last operation.
+        nodes: how many nodes were made.
+        writes: the writes to each storage, oldest first.
+        hooks: how many saved-tensor hooks are on.
+    """
+
+    LONGEST = 4096  # writes remembered for one storage
+
+    def __init__(self) -> None:
+        self._clock = itertools.count(1)
+        self.tick: Callable[[], int] = self._clock.__next__
+        self.fresh: list[int] = []
+        self.nodes = 0
+        self.writes: dict[int, list[Write]] = {}
+        self.hooks = 0
+
+    def note(self, stack: Captured) -> Note:
+        """Notes a node that is being made."""
+        tick = self.tick()
+        self.nodes += 1
+        self.fresh.append(tick)
+        return Note(tick, stack, self.hooks > 0)
+
+    def wrote(self, storage: int, write: Write) -> None:
+        """Notes a write."""
+        log = self.writes.setdefault(storage, [])
+        log.append(write)
+        if len(log) > self.LONGEST:
+            del log[: self.LONGEST // 2]
+
+    def writes_since(self, storage: int, tick: int) -> list[Write]:
+        """Writes to a storage after a node saved it, without those of the node's own operation."""
+        return [write for write in self.writes.get(storage, ()) if write.tick > tick and tick not in write.makers]
+
+
+def note_of(node: Any) -> Note | None:
+    """The note of a graph node, if it was made while the probe was on."""
+    found = node.metadata.get("traceback_")
+    return found if isinstance(found, Note) else None
+
+
+def span_of(tensor: Any) -> tuple[int, int]:
+    """The bytes of its storage that a strided tensor can reach."""
+    size = tensor.element_size()
+    first = tensor.storage_offset() * size
+    if tensor.numel() == 0:
+        return first, first
+    reach = sum((length - 1) * stride for length, stride in zip(tensor.size(), tensor.stride()))
+    return first, first + (reach + 1) * size

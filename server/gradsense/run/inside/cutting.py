@@ -1,0 +1,176 @@
+"""Rewrites a program so that its loops and lines are seen; lines, columns and names stay what they are."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any, Union
+
+FOR, ENTER, WHILE, SEEN = "__gradsense_for__", "__gradsense_enter__", "__gradsense_while__", "__gradsense_seen__"
+FORWARD_METHODS = frozenset({"forward", "setup_context", "backward", "vjp", "jvp"})
+COMPILED = ("jit", "triton", "script", "njit", "cuda")  # decorators whose functions are compiled from their bytecode
+
+Loop = Union[ast.For, ast.While]
+
+
+class LoopSite:
+    """A loop of the program.
+
+    Attributes:
+        path, line, last: where it stands.
+        in_forward: whether in the forward of a module or function, where a pass builds a part of one graph.
+        steps: whether an optimizer's step is written in it.
+    """
+
+    def __init__(self, path: str, line: int, last: int, in_forward: bool = False) -> None:
+        self.path, self.line, self.last, self.in_forward = path, line, last, in_forward
+        self.steps = False
+
+    @classmethod
+    def of(cls, path: str, node: Loop, in_forward: bool) -> LoopSite:
+        """The site of a loop in a program's text."""
+        site = cls(path, node.lineno, node.end_lineno or node.lineno, in_forward)
+        called = {call.func.attr for call in _calls(node) if isinstance(call.func, ast.Attribute)}
+        site.steps = "step" in called
+        return site
+
+
+class Sites:
+    """The loops and the lines of everything that was rewritten.
+
+    Attributes:
+        loops: the loops, by the number that the rewritten program calls them.
+        lines: the statements, likewise: path, first and last line.
+        seen: for each statement, whether it was begun.
+    """
+
+    def __init__(self) -> None:
+        self.loops: list[LoopSite] = []
+        self.lines: list[tuple[str, int, int]] = []
+        self.seen = bytearray()
+
+    def reached(self, path: str, line: int) -> bool:
+        """Whether a statement that covers the line was begun, of those that are nearest to it."""
+        best: tuple[int, bool] | None = None
+        for (name, first, last), seen in zip(self.lines, self.seen):
+            if name == path and first <= line <= last:
+                size = last - first
+                if best is None or size < best[0] or (size == best[0] and seen):
+                    best = (size, bool(seen))
+        return best is not None and best[1]
+
+
+def rewrite(text: str, path: str, sites: Sites) -> ast.Module:
+    """Parses a program and puts the probe's calls in it.
+
+    Raises:
+        SyntaxError: the text is not Python as this interpreter understands it.
+    """
+    tree = ast.parse(text, path)
+    return instrument(tree, path, sites)
+
+
+def instrument(tree: ast.Module, path: str, sites: Sites) -> ast.Module:
+    """Puts the probe's calls in a tree."""
+    _Rewriter(path, sites).module(tree)
+    return ast.fix_missing_locations(tree)
+
+
+class _Rewriter(ast.NodeTransformer):
+    def __init__(self, path: str, sites: Sites) -> None:
+        self.path, self.sites = path, sites
+        self.functions: list[str] = []
+
+    def module(self, tree: ast.Module) -> None:
+        self._body(tree, "body")
+
+    def visit_FunctionDef(self, node: Any) -> Any:
+        if any(_is_compiled(decorator) for decorator in node.decorator_list):
+            return node
+        self.functions.append(node.name)
+        self._body(node, "body")
+        self.functions.pop()
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef
+
+    def visit_For(self, node: ast.For) -> Any:
+        site = self._site(node)
+        self._blocks(node)
+        node.iter = _call(FOR, node.iter, ast.Constant(site), node.iter)
+        return node
+
+    def visit_While(self, node: ast.While) -> Any:
+        site = self._site(node)
+        self._blocks(node)
+        tick = _call(WHILE, node.test, ast.Constant(site))
+        node.test = ast.copy_location(ast.BoolOp(ast.And(), [tick, node.test]), node.test)
+        enter = ast.copy_location(ast.Expr(_call(ENTER, node, ast.Constant(site))), node)
+        return [enter, node]
+
+    def generic_visit(self, node: ast.AST) -> Any:
+        self._blocks(node)
+        return node
+
+    def _blocks(self, node: ast.AST) -> None:
+        """Rewrites the statements in a statement; expressions have none worth a look."""
+        for name in ("body", "orelse", "finalbody"):
+            if isinstance(getattr(node, name, None), list):
+                self._body(node, name)
+        for handler in getattr(node, "handlers", ()):
+            self._body(handler, "body")
+        for case in getattr(node, "cases", ()):
+            self._body(case, "body")
+
+    def _body(self, node: Any, name: str) -> None:
+        body: list[ast.stmt] = []
+        for index, statement in enumerate(getattr(node, name)):
+            if not _must_be_first(statement, index):
+                body.append(self._mark(statement))
+            new = self.visit(statement)
+            body.extend(new if isinstance(new, list) else [new])
+        setattr(node, name, body)
+
+    def _mark(self, statement: ast.stmt) -> ast.stmt:
+        """A statement that notes that this one was begun."""
+        sites = self.sites
+        number = len(sites.lines)
+        last = statement.end_lineno or statement.lineno
+        body = getattr(statement, "body", None)
+        if isinstance(body, list) and body:  # what counts is its head: its body has marks of its own
+            last = max(statement.lineno, body[0].lineno - 1)
+        sites.lines.append((self.path, statement.lineno, last))
+        sites.seen.append(0)
+        target = ast.Subscript(ast.Name(SEEN, ast.Load()), ast.Constant(number), ast.Store())
+        mark = ast.Assign([target], ast.Constant(1))
+        for part in ast.walk(mark):
+            ast.copy_location(part, statement)
+            part.end_lineno, part.end_col_offset = statement.lineno, statement.col_offset  # type: ignore[attr-defined]
+        return mark
+
+    def _site(self, node: Loop) -> int:
+        inside = bool(self.functions) and self.functions[-1] in FORWARD_METHODS
+        self.sites.loops.append(LoopSite.of(self.path, node, inside))
+        return len(self.sites.loops) - 1
+
+
+def _call(name: str, at: ast.expr | ast.stmt, *arguments: ast.expr) -> ast.Call:
+    call = ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
+    ast.copy_location(call, at)
+    ast.copy_location(call.func, at)
+    return call
+
+
+def _calls(node: ast.AST) -> list[ast.Call]:
+    return [item for item in ast.walk(node) if isinstance(item, ast.Call)]
+
+
+def _must_be_first(statement: ast.stmt, index: int) -> bool:
+    if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+        return True
+    return index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _is_compiled(decorator: ast.expr) -> bool:
+    target = decorator.func if isinstance(decorator, ast.Call) else decorator
+    names = [part.id if isinstance(part, ast.Name) else getattr(part, "attr", "") for part in ast.walk(target)]
+    return any(name in COMPILED for name in names)

@@ -1,0 +1,199 @@
+"""The probe: what is switched on while the user's step runs, and switched off again afterwards."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import gc
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from types import CodeType, FrameType, TracebackType
+from typing import Any
+
+import torch
+import torch.fx.traceback
+from torch.optim.optimizer import register_optimizer_step_post_hook
+
+from .books import Books, Note
+from .cutting import Sites, rewrite
+from .importing import Importing
+from .loaders import Loaders
+from .loops import LoopRun, Loops
+from .places import Places, capture
+from .report import make_report
+from .walks import Engine, forget_filter, install, real_engine, remove
+from .writes import Writes
+
+
+class Probe:
+    """Watches everything that autograd does, while it is entered.
+
+        with Probe(files=[path]) as probe:
+            exec(probe.compile(text, path), namespace)
+        report = probe.report()
+
+    Args:
+        files: the file names of the user's code objects.
+        roots: folders whose modules are the user's, too: they are watched when they are imported.
+        passes: training loops are ended after so many passes; 0 lets them run.
+        batches: data loaders yield so many batches; 0 lets them run.
+        check_nan: whether a walk that yields NaN raises, as it does under `torch.autograd.detect_anomaly`.
+        predictions: what was found without running, to be held against the run.
+        send: is told of each measured pass of a training loop.
+    """
+
+    def __init__(
+        self,
+        *,
+        files: Iterable[str] = (),
+        roots: Iterable[str] = (),
+        passes: int = 3,
+        batches: int = 3,
+        check_nan: bool = True,
+        predictions: Iterable[dict[str, Any]] = (),
+        send: Callable[[dict[str, Any]], None] = lambda event: None,
+    ) -> None:
+        self.places = Places(files, roots)
+        self.books = Books()
+        self.sites = Sites()
+        self.loops = Loops(self.books, self.sites, passes, self._measured)
+        self.writes = Writes(self.books)
+        self.engine = Engine(real_engine(), self.books, self.writes)
+        self.engine.began = self.loops.walked
+        self.check_nan = check_nan
+        self.predictions = list(predictions)
+        self.send = send
+        self.notes: list[str] = []
+        self.error: BaseException | None = None
+        self._batches = batches
+        self._undo = contextlib.ExitStack()
+
+    def compile(self, text: str, path: str) -> CodeType:
+        """Compiles a program of the user's, so that its loops are seen.
+
+        Raises:
+            SyntaxError: it is not Python as this interpreter understands it.
+        """
+        self.places.add(path)
+        code: CodeType = compile(rewrite(text, path, self.sites), path, "exec", dont_inherit=True)
+        return code
+
+    def __enter__(self) -> Probe:
+        undo = self._undo
+        self.pid = os.getpid()
+        self._name_builtins(self.loops.names())
+        undo.enter_context(Importing(self.places, self.sites))
+        undo.enter_context(Loaders(self._batches, self.notes))
+        undo.enter_context(_saved_tensor_hooks(self.books))
+        undo.enter_context(_stacks_of_nodes(self.books))
+        undo.enter_context(_anomaly_mode(self.check_nan))
+        undo.callback(forget_filter)
+        handle = register_optimizer_step_post_hook(lambda *_: self.loops.stepped())
+        undo.callback(handle.remove)
+        install(self.engine)
+        undo.callback(remove, self.engine)
+        self.writes.on()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self.error = error
+        if self.writes.is_on():
+            self.writes.off()
+        self._undo.close()
+
+    def passes(self, items: Iterable[Any]) -> Iterator[Any]:
+        """Goes through items and takes each for a pass of a training loop: for programs that were not rewritten."""
+        frame = sys._getframe(1)
+        return self.loops.watch(items, frame.f_code.co_filename, frame.f_lineno)
+
+    def report(self) -> dict[str, Any]:
+        """What happened."""
+        return make_report(self)
+
+    def _measured(self, run: LoopRun, frame: FrameType) -> None:
+        if run.walks:
+            last = run.measured[-1]
+            self.send(
+                {
+                    "event": "pass",
+                    "path": run.site.path,
+                    "line": run.site.line,
+                    "run": run.number,
+                    "pass": run.passes,
+                    "nodes": len(last.alive.nodes),
+                    "saved_tensors": last.saved_tensors,
+                    "saved_bytes": last.saved_bytes,
+                    "alive_bytes": last.alive.bytes,
+                }
+            )
+
+    def _name_builtins(self, names: dict[str, Any]) -> None:
+        for name, value in names.items():
+            setattr(builtins, name, value)
+            self._undo.callback(delattr, builtins, name)
+
+
+@contextlib.contextmanager
+def _stacks_of_nodes(books: Books) -> Iterator[None]:
+    """Has anomaly mode keep a note for each node, in place of the text of a stack, which takes far longer to make."""
+    real = torch.fx.traceback.format_stack
+
+    def format_stack() -> Any:
+        if getattr(torch.fx.traceback, "should_preserve_node_meta", False):
+            return real()
+        note: Note = books.note(capture(sys._getframe(1)))
+        return note
+
+    torch.fx.traceback.format_stack = format_stack
+    try:
+        yield
+    finally:
+        torch.fx.traceback.format_stack = real
+
+
+@contextlib.contextmanager
+def _anomaly_mode(check_nan: bool) -> Iterator[None]:
+    before = torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
+    torch.set_anomaly_enabled(True, check_nan)
+    try:
+        yield
+    finally:
+        torch.set_anomaly_enabled(*before)
+
+
+@contextlib.contextmanager
+def _saved_tensor_hooks(books: Books) -> Iterator[None]:
+    """Counts the saved-tensor hooks that are on."""
+    autograd: Any = torch._C._autograd
+    push, pop = autograd._push_saved_tensors_default_hooks, autograd._pop_saved_tensors_default_hooks
+
+    def pushed(*hooks: Any) -> Any:
+        books.hooks += 1
+        return push(*hooks)
+
+    def popped() -> Any:
+        books.hooks -= 1
+        return pop()
+
+    autograd._push_saved_tensors_default_hooks = pushed
+    autograd._pop_saved_tensors_default_hooks = popped
+    try:
+        yield
+    finally:
+        autograd._push_saved_tensors_default_hooks = push
+        autograd._pop_saved_tensors_default_hooks = pop
+
+
+@contextlib.contextmanager
+def only_new_objects() -> Iterator[None]:
+    """Hides what exists already from the garbage collector, so that each look at what is alive is quick."""
+    gc.collect()
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
