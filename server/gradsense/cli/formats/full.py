@@ -29,7 +29,8 @@ _NAMES = {
     Severity.INFORMATION: ("information", "information"),
     Severity.HINT: ("hint", "hints"),
 }
-_SAFETY = {Applicability.SAFE: "--fix", Applicability.UNSAFE: "may change results: --unsafe-fixes"}
+_SAFETY = {Applicability.SAFE: " (--fix)", Applicability.UNSAFE: " (may change results: --unsafe-fixes)"}
+_WARNING = {Applicability.SAFE: "", Applicability.UNSAFE: " (may change results)"}
 _WIDEST_TEXT = 100
 _FIXES_SHOWN = 4
 
@@ -37,51 +38,59 @@ _FIXES_SHOWN = 4
 def write(result: Result, out: TextIO) -> None:
     """Writes all findings and a closing line that counts them."""
     terminal = console(out)
+    page = Page(terminal)
     for finding in result.findings:
-        for line in _finding(result, finding, terminal):
+        for line in page.finding(result, finding):
             terminal.print(line)
         terminal.print()
     for line in _summary(result):
         terminal.print(line)
 
 
-def _finding(result: Result, finding: Finding, terminal: Console) -> Iterator[Text]:
-    style = _STYLES[finding.severity]
-    yield Text.assemble(
-        (clean(place(result.sources, finding.path, finding.span)), "bold"),
-        " ",
-        (f"{finding.severity.value} {finding.code}", style),
-        f" {finding.name}",
-    )
-    yield from _paragraph(finding.message, terminal, "  ", "  ")
-    yield Text("")
-    marks = [Mark(finding.path, finding.span, "", style)]
-    marks += [Mark(other.path, other.span, other.message, None) for other in finding.related]
-    yield from Snippet(marks, result.sources, terminal).lines()
-    yield Text("")
-    if finding.expected:
-        yield from _entry("torch", finding.expected, terminal)
-    for fix in finding.fixes[:_FIXES_SHOWN]:
-        yield from _entry("fix", f"{fix.title} ({_SAFETY[fix.applicability]})", terminal)
-    yield from _entry("help", f"gradsense rule {finding.code}", terminal)
+class Page:
+    """Lays text out for a terminal or a pipe."""
 
+    def __init__(self, terminal: Console) -> None:
+        self._terminal = terminal
 
-def _entry(name: str, text: str, terminal: Console) -> Iterator[Text]:
-    head = f"  {name:<5} "
-    for line in _paragraph(text, terminal, head, " " * len(head)):
-        line.stylize("bold", 0, len(head))
-        yield line
+    def finding(self, result: Result, finding: Finding, *, brief: bool = False) -> Iterator[Text]:
+        """A finding with its lines and fixes; a brief one leaves out what torch says and where to read on."""
+        style = _STYLES[finding.severity]
+        yield Text.assemble(
+            (clean(place(result.sources, finding.path, finding.span)), "bold"),
+            " ",
+            (f"{finding.severity.value} {finding.code}", style),
+            f" {finding.name}",
+        )
+        yield from self.paragraph(finding.message, "  ", "  ")
+        yield Text("")
+        marks = [Mark(finding.path, finding.span, "", style)]
+        marks += [Mark(other.path, other.span, other.message, None) for other in finding.related]
+        yield from Snippet(marks, result.sources, self._terminal).lines()
+        yield Text("")
+        if finding.expected and not brief:
+            yield from self.entry("torch", finding.expected)
+        for fix in finding.fixes[:_FIXES_SHOWN]:
+            yield from self.entry("fix", f"{fix.title}{(_WARNING if brief else _SAFETY)[fix.applicability]}")
+        if not brief:
+            yield from self.entry("help", f"gradsense rule {finding.code}")
 
+    def entry(self, name: str, text: str) -> Iterator[Text]:
+        """A named line."""
+        head = f"  {name:<5} "
+        for line in self.paragraph(text, head, " " * len(head)):
+            line.stylize("bold", 0, len(head))
+            yield line
 
-def _paragraph(text: str, terminal: Console, first: str, rest: str) -> Iterator[Text]:
-    """Breaks long text at a terminal's width; a pipe gets it in one line."""
-    text = clean(" ".join(text.split()))
-    if not terminal.is_terminal:
-        yield Text(first + text)
-        return
-    width = min(terminal.width, _WIDEST_TEXT)
-    for line in textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False):
-        yield Text(line)
+    def paragraph(self, text: str, first: str, rest: str) -> Iterator[Text]:
+        """Breaks long text at a terminal's width; a pipe gets it in one line."""
+        text = clean(" ".join(text.split()))
+        if not self._terminal.is_terminal:
+            yield Text(first + text)
+            return
+        width = min(self._terminal.width, _WIDEST_TEXT)
+        for line in textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False):
+            yield Text(line)
 
 
 def _summary(result: Result) -> Iterator[Text]:

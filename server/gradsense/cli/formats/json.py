@@ -17,11 +17,12 @@ Object = dict[str, Any]
 
 def write(result: Result, out: TextIO) -> None:
     """Writes all findings, each with its story and with every fix on offer."""
-    json.dump([_finding(result.sources, finding) for finding in result.findings], out, indent=2)
+    json.dump([finding_object(result.sources, finding) for finding in result.findings], out, indent=2)
     out.write("\n")
 
 
-def _finding(sources: Mapping[str, Source], finding: Finding) -> Object:
+def finding_object(sources: Mapping[str, Source], finding: Finding) -> Object:
+    """One finding, as an object."""
     return {
         "path": finding.path,
         "code": finding.code,
