@@ -62,8 +62,8 @@ CAUSES = (
         "A `backward()` frees what the operations of its graph saved. This walk came to an operation that an earlier "
         "walk had freed already.",
         "Look for what is older than this pass of the loop: a hidden state or a loss carried over (detach it), a "
-        "tensor computed before the loop (compute it inside), or a second `backward()` over the same forward (add the losses "
-        "first). `retain_graph=True` is right only where the same forward is meant to be walked again.",
+        "tensor computed before the loop (compute it inside), or a second `backward()` over the same forward (add the "
+        "losses first). `retain_graph=True` is right only where the same forward is meant to be walked again.",
     ),
     _cause(
         "modified-in-place",

@@ -18,7 +18,9 @@ _RANK = re.compile(r"^(?:\[rank\d+\]|\[\d+\]|\(\w+ pid=\d+\)|[EW] {3,})[: ]? ?")
 _HEADER = re.compile(r"Traceback \(most recent call last\)")
 
 _PYTHON = re.compile(r'^\s*File "(?P<path>[^"]+)", line (?P<line>\d+)(?:, in (?P<name>.+))?$')
-_IPYTHON = re.compile(r"^File (?P<path>[^\"].*?):(?P<line>\d+)(?:, in (?P<name>.*))?$")
+_IPYTHON = re.compile(
+    r"^File (?P<path><ipython-input-(?P<cell>\d+)-\w+>|[^\"].*?):(?P<line>\d+)(?:, in (?P<name>.*))?$"
+)
 _CELL = re.compile(r"^(?:Cell|Input) In ?\[(?P<cell>\d+)\](?:, line (?P<line>\d+))?(?:, in (?P<name>.*))?$")
 _CELL_LINE = re.compile(r"<cell line: (\d+)>")
 _OLD_IPYTHON = re.compile(
@@ -30,7 +32,7 @@ _RICH = re.compile(r"^(?P<path>\S+\.py):(?P<line>\d+) in (?P<name>\S+)$")
 _ARROW = re.compile(r"^\s*(?:-+>|❱)\s*(?P<line>\d+)(?: (?P<text>.*))?$")
 _NUMBERED = re.compile(r"^\s*\d+( .*)?$")
 _POINTER = re.compile(r"^\s*[\^~]+\s*$")
-_RAISED = re.compile(r"(?:^|\s)((?:\w+\.)*[A-Z]\w*(?:Error|Exception|Interrupt))\b:?\s*$")
+_RAISED = re.compile(r"(?:.*\s)?((?:\w+\.)*[A-Z]\w*(?:Error|Exception|Interrupt)): ?")
 
 _FORWARD = "Traceback of forward call that"
 _FORWARD_ENDS = ("(Triggered internally", "Traceback (most recent", "-----")
@@ -90,8 +92,8 @@ class Pasted:
         """The exception's type and message around a stretch of `flat`; the type is empty where it is not told."""
         first = self.line_at(start)
         before = self.flat[self._starts[first] : start]
-        raised = _RAISED.search(before) or _RAISED.search(self.flat[max(0, start - 200) : start])
-        head = before[raised.end() :] if raised is not None and raised.string == before else ""
+        raised = _RAISED.match(before)
+        head = before[raised.end() :] if raised is not None else ""
         last = self.line_at(max(start, end - 1))
         while last + 1 < len(self.lines) and self._goes_on(last + 1):
             last += 1

@@ -10,11 +10,12 @@ from rich.text import Text
 
 from gradsense.cli.formats import full
 from gradsense.cli.formats.json import Object, finding_object
-from gradsense.cli.result import Result, place, region
+from gradsense.cli.result import Result
 from gradsense.cli.terminal import console
 from gradsense.explain.explaining import Explanation
 from gradsense.explain.pasted import Frame
 from gradsense.explain.places import Places, Spot
+from gradsense.regions import place, region
 from gradsense.rules.finding import Finding
 from gradsense.syntax import Span
 
