@@ -18,7 +18,7 @@ URI = "file:///work/train.py"
 def test_names_are_those_of_the_file_in_camel_case(wrap: Any) -> None:
     value = {"enable": False, "showHints": True, "ignore": ["GS210"], "select": None}
     settings, problems = read_settings(wrap(value))
-    assert settings == EditorSettings(False, {"show-hints": True, "ignore": ["GS210"]})
+    assert settings == EditorSettings(False, overrides={"show-hints": True, "ignore": ["GS210"]})
     assert not problems
 
 
@@ -31,12 +31,41 @@ def test_names_are_those_of_the_file_in_camel_case(wrap: Any) -> None:
         ({"select": ["XX1"]}, "`XX1`"),
         ({"showHint": True}, "unknown setting `showHint`"),
         ([1], "must be an object"),
+        ({"diagnosticMode": "all"}, "`diagnosticMode` must be openFilesOnly or workspace; openFilesOnly is used"),
+        ({"inlayHints": {"enabled": 1}}, "`inlayHints.enabled` must be true or false; false is used"),
+        ({"maxFileSize": -1}, "`maxFileSize` must be a number of megabytes above 0; 5.0 is used"),
+        ({"run": {"passes": 0}}, "`run.passes`"),
+        ({"run.device": "toaster"}, "must be auto, cpu, cuda"),
+        ({"run": {"turbo": True}}, "unknown setting `turbo`"),
     ],
 )
 def test_a_bad_value_is_reported_and_left_out(value: Any, words: str) -> None:
     settings, (problem,) = read_settings(value)
     assert settings == EditorSettings()
     assert words in str(problem)
+
+
+def test_settings_of_the_editor_alone_and_of_runs() -> None:
+    value = {
+        "trusted": False,
+        "diagnosticMode": "workspace",
+        "inlayHints": {"enabled": True},
+        "codeLens.enabled": False,
+        "maxFileSize": 2,
+        "interpreter": ["/usr/bin/python3"],
+        "run": {"passes": 2, "timeLimit": 5, "device": "cpu", "cwd": None},
+        "trace": {"server": "verbose"},
+    }
+    settings, problems = read_settings(value)
+    assert not problems
+    assert settings == EditorSettings(
+        trusted=False,
+        diagnostic_mode="workspace",
+        inlay_hints=True,
+        code_lens=False,
+        max_file_size=2.0,
+        run={"interpreter": "/usr/bin/python3", "passes": 2, "time_limit": 5.0, "device": "cpu"},
+    )
 
 
 def test_nothing_is_fine() -> None:

@@ -30,6 +30,10 @@ class Client:
         watch: the server may ask to be told about files that change on disk.
         pull: it asks for diagnostics itself, and can be told to ask again.
         related_documents: an answer about one document may speak of others.
+        inlay_refresh: it can be told to ask again for inlay hints.
+        lens_refresh: it can be told to ask again for code lenses.
+        progress: the server may show how far it is with work of its own.
+        creates: an edit may create a file.
     """
 
     encoding: Encoding = "utf-16"
@@ -47,6 +51,10 @@ class Client:
     watch: bool = False
     pull: bool = False
     related_documents: bool = False
+    inlay_refresh: bool = False
+    lens_refresh: bool = False
+    progress: bool = False
+    creates: bool = False
 
     @classmethod
     def of(cls, capabilities: types.ClientCapabilities, encoding: str | None) -> Client:
@@ -63,6 +71,7 @@ class Client:
         tags = get_capability(capabilities, f"{diagnostics}.tag_support.value_set", ())
         formats = get_capability(capabilities, "text_document.hover.content_format", ())
         resolvable = get_capability(capabilities, "text_document.code_action.resolve_support.properties", ())
+        operations = get_capability(capabilities, "workspace.workspace_edit.resource_operations", ())
         return cls(
             encoding=_encoding(encoding),
             related=has(f"{diagnostics}.related_information"),
@@ -80,6 +89,10 @@ class Client:
             # One that asks but cannot be told to ask again would go on showing what no longer holds.
             pull=has("text_document.diagnostic") and has("workspace.diagnostics.refresh_support"),
             related_documents=has("text_document.diagnostic.related_document_support"),
+            inlay_refresh=has("workspace.inlay_hint.refresh_support"),
+            lens_refresh=has("workspace.code_lens.refresh_support"),
+            progress=has("window.work_done_progress"),
+            creates=types.ResourceOperationKind.Create in (operations or ()),
         )
 
 

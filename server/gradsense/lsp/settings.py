@@ -1,22 +1,27 @@
 """The editor's settings, checked key by key: a bad value gives a message, and what held before stays.
 
 What an editor sets goes on top of `[tool.gradsense]` of the project's `pyproject.toml`; what it leaves out, or sets to
-null, is left to that file. Names are those of the file in camel case (`showHints` for `show-hints`).
+null, is left to that file. Names are those of the file in camel case (`showHints` for `show-hints`). Some are the
+editor's alone: those are the fields of `EditorSettings`, under the names in `KEYS`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, get_args
 
 from gradsense.config import Problem, Settings, settings_from
+from gradsense.run.settings import read_table
 
 SECTION = "gradsense"
+
+DiagnosticMode = Literal["openFilesOnly", "workspace"]
+
 _WHERE = "the editor's settings"
-_ENABLE = "enable"
-_CLIENT_ONLY = frozenset({"interpreter", "importStrategy", "path", "trace"})
+_GROUPS = frozenset({"inlayHints", "codeLens", "run"})
+_CLIENT_ONLY = frozenset({"importStrategy", "path", "trace"})
 _HUMP = re.compile(r"(?<=[a-z0-9])[A-Z]")
 
 
@@ -26,11 +31,64 @@ class EditorSettings:
 
     Args:
         enable: whether anything is analysed at all.
+        trusted: whether what is in the workspace may be run when the person asks, and its Python be asked about types.
+        diagnostic_mode: what findings are shown of: `openFilesOnly`, or `workspace` for all of its files.
+        inlay_hints: whether short texts behind lines say what needs grad, and what grows.
+        code_lens: whether a line over training loops and cells offers to run them.
+        max_file_size: how many megabytes a file may have; a larger one is left alone.
         overrides: its settings by their names in `pyproject.toml`, each known to be usable.
+        run: those of runs, by the names of `RunSettings`.
     """
 
     enable: bool = True
+    trusted: bool = True
+    diagnostic_mode: DiagnosticMode = "openFilesOnly"
+    inlay_hints: bool = False
+    code_lens: bool = True
+    max_file_size: float = 5.0
     overrides: Mapping[str, Any] = field(default_factory=dict)
+    run: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError("must be true or false")
+    return value
+
+
+def _mode(value: Any) -> DiagnosticMode:
+    if value not in get_args(DiagnosticMode):
+        raise ValueError(f"must be {' or '.join(get_args(DiagnosticMode))}")
+    mode: DiagnosticMode = value
+    return mode
+
+
+def _megabytes(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise ValueError("must be a number of megabytes above 0")
+    return float(value)
+
+
+KEYS = {
+    "enable": "enable",
+    "trusted": "trusted",
+    "diagnostic_mode": "diagnosticMode",
+    "inlay_hints": "inlayHints.enabled",
+    "code_lens": "codeLens.enabled",
+    "max_file_size": "maxFileSize",
+}
+"""What the editor's own settings are called there, by field."""
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "enable": _flag,
+    "trusted": _flag,
+    "diagnostic_mode": _mode,
+    "inlay_hints": _flag,
+    "code_lens": _flag,
+    "max_file_size": _megabytes,
+}
+_FIELDS = {key: name for name, key in KEYS.items()}
+_DEFAULTS = {one.name: one.default for one in fields(EditorSettings)}
 
 
 def read_settings(value: Any) -> tuple[EditorSettings, tuple[Problem, ...]]:
@@ -43,22 +101,44 @@ def read_settings(value: Any) -> tuple[EditorSettings, tuple[Problem, ...]]:
         return EditorSettings(), ()
     if not isinstance(value, Mapping):
         return EditorSettings(), (Problem(_WHERE, "they must be an object; the defaults are used"),)
-    enable = True
+    own: dict[str, Any] = {}
     overrides: dict[str, Any] = {}
+    run: dict[str, Any] = {}
     problems: list[Problem] = []
-    for key, item in value.items():
-        if item is None or key in _CLIENT_ONLY:
-            continue
-        if key == _ENABLE:
-            if isinstance(item, bool):
-                enable = item
-            else:
-                problems.append(Problem(_WHERE, f"`{_ENABLE}` must be true or false; true is used"))
-            continue
-        name = _HUMP.sub(lambda hump: f"-{hump.group().lower()}", str(key))
-        _, found = settings_from({name: item}, Settings(), _WHERE)
-        if found:
-            problems.extend(Problem(problem.where, problem.message.replace(name, str(key))) for problem in found)
+    for key, item in _flattened(value):
+        if key in _FIELDS:
+            name = _FIELDS[key]
+            try:
+                own[name] = _READERS[name](item)
+            except ValueError as error:
+                problems.append(Problem(_WHERE, f"`{key}` {error}; {_spoken(_DEFAULTS[name])} is used"))
+        elif key == "interpreter" or key.startswith("run."):
+            try:
+                run.update(read_table({_in_file(key.removeprefix("run.")): item}))
+            except ValueError as error:
+                problems.append(Problem(_WHERE, f"`{key}`: the table {error}; it is ignored"))
         else:
-            overrides[name] = item
-    return EditorSettings(enable, overrides), tuple(problems)
+            name = _in_file(key)
+            _, found = settings_from({name: item}, Settings(), _WHERE)
+            problems.extend(Problem(problem.where, problem.message.replace(name, key)) for problem in found)
+            if not found:
+                overrides[name] = item
+    return EditorSettings(**own, overrides=overrides, run=run), tuple(problems)
+
+
+def _flattened(value: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Each setting that is set with its whole name; groups may be objects, or names with dots."""
+    for key, item in value.items():
+        name = f"{prefix}{key}"
+        if not prefix and name in _GROUPS and isinstance(item, Mapping):
+            yield from _flattened(item, f"{name}.")
+        elif item is not None and name.partition(".")[0] not in _CLIENT_ONLY:
+            yield name, item
+
+
+def _in_file(key: str) -> str:
+    return _HUMP.sub(lambda hump: f"-{hump.group().lower()}", key)
+
+
+def _spoken(default: Any) -> str:
+    return str(default).lower() if isinstance(default, bool) else str(default)
