@@ -16,6 +16,7 @@ from pathspec import GitIgnoreSpec
 from gradsense import filtering
 from gradsense.check import Project, check_source
 from gradsense.config import Loaded, Settings, load_settings, settings_from
+from gradsense.lsp.answers.explain import explain_text
 from gradsense.lsp.answers.fixes import find_fixes, fix_all
 from gradsense.lsp.held import Held, source_of
 from gradsense.lsp.messages import (
@@ -24,6 +25,7 @@ from gradsense.lsp.messages import (
     Done,
     Edits,
     Explain,
+    ExplainText,
     FilesChanged,
     FindFixes,
     FixAll,
@@ -68,6 +70,10 @@ class AnalysisEngine:
             return Stale() if held is None else self._fix_all(held, request)
         if isinstance(request, Explain):
             return Page(_rule_view(request.code))
+        if isinstance(request, ExplainText):
+            held = self._held.get(request.path or "")
+            views = held.views if held is not None else Views(request.encoding, self._source_of, _url_of)
+            return explain_text(request, views, self._read, LIMITS)
         if isinstance(request, Forget):
             self._held.pop(request.path, None)
             self._forget(request.path)

@@ -103,6 +103,28 @@ class RuleView:
     url: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class TracebackView:
+    """What a traceback means.
+
+    Args:
+        cause: the kind of error, as `gradsense explain` names it.
+        code: the rule that tells its story, where it is known which.
+        markdown: all there is to say.
+        path: the file or cell of `place`.
+        place: the line to change or, where it is not known, the line that failed; None where its file is not here.
+        fixes: what mends it.
+    """
+
+    cause: str
+    code: str | None
+    title: str
+    markdown: str
+    path: str
+    place: Place | None
+    fixes: tuple[FixView, ...]
+
+
 # Requests
 
 
@@ -160,6 +182,23 @@ class Explain:
 
 
 @dataclass(frozen=True, slots=True)
+class ExplainText:
+    """Asks what a pasted traceback means.
+
+    Args:
+        text: as it was pasted.
+        path: the open program that it belongs to, or None where that is not known.
+        roots: the workspace's folders, the likeliest first.
+        encoding: the unit in which the client counts characters.
+    """
+
+    text: str
+    path: str | None
+    roots: tuple[str, ...]
+    encoding: Encoding
+
+
+@dataclass(frozen=True, slots=True)
 class Forget:
     """Says that a document was closed: the file on disk counts again."""
 
@@ -173,7 +212,7 @@ class FilesChanged:
     paths: tuple[str, ...]
 
 
-Request = Analyse | FindFixes | FixAll | Explain | Forget | FilesChanged
+Request = Analyse | FindFixes | FixAll | Explain | ExplainText | Forget | FilesChanged
 
 # Replies
 
@@ -223,6 +262,13 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
+class Explained:
+    """What a traceback means, or None where no error about gradients is in the text."""
+
+    found: TracebackView | None
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """Nothing to say."""
 
@@ -240,4 +286,4 @@ class Failed:
     traceback: str
 
 
-Reply = Analysis | Fixes | Edits | Page | Done | Stale | Failed
+Reply = Analysis | Fixes | Edits | Page | Explained | Done | Stale | Failed

@@ -15,6 +15,7 @@ from gradsense.lsp.features import (
     code_action,
     configuration,
     diagnostics,
+    explain,
     hover,
     lifecycle,
     notebook_sync,
@@ -29,7 +30,7 @@ from gradsense.lsp.session import Session
 if TYPE_CHECKING:
     from pygls.server import ServerErrors
 
-_FEATURES = (lifecycle, configuration, text_sync, notebook_sync, watched_files, code_action, hover)
+_FEATURES = (lifecycle, configuration, text_sync, notebook_sync, watched_files, code_action, hover, explain)
 
 log = logging.getLogger(__name__)
 

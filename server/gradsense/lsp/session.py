@@ -50,6 +50,11 @@ class Session:
         """The URIs of the workspace's folders."""
         return tuple(self._folders)
 
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The paths of the workspace's folders."""
+        return tuple(self._folders.values())
+
     def change_folders(self, added: Sequence[str], removed: Sequence[str]) -> None:
         """Adds and removes workspace folders, named by their URIs."""
         for uri in removed:
