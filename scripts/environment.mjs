@@ -58,7 +58,9 @@ function findPython() {
   const found = (named ? [[named]] : usual).find((command) => versionOf(command) !== undefined);
   if (found) return found;
   const need = `GradSense needs Python ${OLDEST.join(".")} or newer`;
-  throw new Error(named ? `${need}, which PYTHON=${named} is not.` : `${need}, and none was found. Name one with PYTHON=path.`);
+  throw new Error(
+    named ? `${need}, which PYTHON=${named} is not.` : `${need}, and none was found. Name one with PYTHON=path.`,
+  );
 }
 
 /** The version of a Python, or undefined where it is too old or none. */
@@ -73,7 +75,9 @@ function makeVenv([program, ...args]) {
   const made = spawnSync(program, [...args, "-m", "venv", VENV], { encoding: "utf8" });
   if (made.status === 0) return;
   rmSync(VENV, { recursive: true, force: true });
-  throw new Error(`${made.stdout}${made.stderr}\nNo virtual environment could be made. On Debian: apt install python3-venv.`);
+  throw new Error(
+    `${made.stdout}${made.stderr}\nNo virtual environment could be made. On Debian: apt install python3-venv.`,
+  );
 }
 
 /** What an installation depends on: should any of it change, it is made anew. */
@@ -87,9 +91,23 @@ function fingerprint(files) {
 function pip(title, args) {
   const started = Date.now();
   const live = process.stdout.isTTY;
-  const show = (text) => process.stdout.write(live ? `\r\x1b[2K${text.slice(0, (process.stdout.columns ?? 80) - 1)}` : "");
-  const command = ["-m", "pip", "install", "--progress-bar", "off", "--no-input", "--disable-pip-version-check", ...args];
-  const child = spawn(PYTHON, command, { cwd: ROOT, stdio: ["ignore", "pipe", "pipe"], env: { ...process.env, PYTHONUNBUFFERED: "1" } });
+  const show = (text) =>
+    process.stdout.write(live ? `\r\x1b[2K${text.slice(0, (process.stdout.columns ?? 80) - 1)}` : "");
+  const command = [
+    "-m",
+    "pip",
+    "install",
+    "--progress-bar",
+    "off",
+    "--no-input",
+    "--disable-pip-version-check",
+    ...args,
+  ];
+  const child = spawn(PYTHON, command, {
+    cwd: ROOT,
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, PYTHONUNBUFFERED: "1" },
+  });
   let log = "";
   let packages = 0;
   if (!live) console.log(`${title} ...`);
@@ -112,7 +130,8 @@ function pip(title, args) {
     child.on("error", reject);
     child.on("close", (code) => {
       show("");
-      if (code !== 0) return reject(new Error(`${log}\n${title} failed (pip ended with ${code}); its output is above.`));
+      if (code !== 0)
+        return reject(new Error(`${log}\n${title} failed (pip ended with ${code}); its output is above.`));
       console.log(`${title}: done in ${Math.round((Date.now() - started) / 1000)} s`);
       resolve();
     });

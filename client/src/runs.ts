@@ -1,0 +1,194 @@
+// Runs of a step: asked for, followed, cancelled, and what is told afterwards.
+
+import * as vscode from "vscode";
+import {
+  ExecuteCommandRequest,
+  type LanguageClient,
+  type ProgressToken,
+  WorkDoneProgress,
+} from "vscode-languageclient/node";
+import { log, textOf } from "./logging";
+import { isTrouble, type Report, readReport, summaryOf } from "./report";
+import type { ReportView } from "./reportView";
+import type { Server } from "./server";
+import { setting } from "./settings";
+
+/** The argument of the server's command; lines count from 0. */
+export interface Step {
+  uri: string;
+  line?: number;
+  cell?: string;
+  call?: string;
+  device?: string;
+  fix?: unknown;
+}
+
+const RUN = "gradsense.runStep";
+const CLEAR = "gradsense.clearRun";
+
+/** At most one run at a time. */
+export class Runs implements vscode.Disposable {
+  private readonly changed = new vscode.EventEmitter<void>();
+  private readonly watches: vscode.Disposable;
+  private current: vscode.CancellationTokenSource | undefined;
+  private last: Step | undefined;
+  private tokens = 0;
+
+  /** A run began or ended. */
+  readonly onDidChange = this.changed.event;
+
+  constructor(
+    private readonly server: Server,
+    private readonly reports: ReportView,
+  ) {
+    server.intercept = (command, [step]) => (command === RUN && isStep(step) ? this.run(step) : undefined);
+    this.watches = server.onDidMakeClient((client) => {
+      client.onNotification("gradsense/runFinished", (params: { uri: string; report: unknown }) => {
+        // Those that this client asked for are told by the answer; this is for those that the server started itself.
+        if (!this.busy) this.finished(readReport(params.report), { uri: params.uri });
+      });
+    });
+  }
+
+  dispose(): void {
+    this.current?.cancel();
+    this.watches.dispose();
+    this.changed.dispose();
+  }
+
+  /** Whether a step runs. */
+  get busy(): boolean {
+    return this.current !== undefined;
+  }
+
+  /** Cancels what runs. */
+  cancel(): void {
+    this.current?.cancel();
+  }
+
+  /** Runs the last step once more. */
+  async again(): Promise<void> {
+    if (this.last) await this.run(this.last);
+  }
+
+  /** Takes the results of a run away. */
+  async clear(): Promise<void> {
+    const uri = this.last?.uri;
+    this.reports.clear();
+    if (uri)
+      await this.server.client?.sendRequest(ExecuteCommandRequest.type, { command: CLEAR, arguments: [{ uri }] });
+  }
+
+  /**
+   * Has the server run a step, with a notification that shows how far it is.
+   *
+   * @returns the report as the server sent it, or undefined where there is none
+   */
+  async run(step: Step): Promise<unknown> {
+    if (!(await this.mayRun())) return undefined;
+    const client = this.server.client;
+    if (!client) {
+      void vscode.window.showWarningMessage("The GradSense server is not ready yet; try again in a moment.");
+      return undefined;
+    }
+    const source = new vscode.CancellationTokenSource();
+    this.become(source);
+    this.last = step;
+    try {
+      const value = await this.ask(client, step, source);
+      if (source.token.isCancellationRequested) {
+        vscode.window.setStatusBarMessage("GradSense: the run was cancelled", 4_000);
+        return value;
+      }
+      this.finished(readReport(value), step);
+      return value;
+    } catch (error) {
+      if (source.token.isCancellationRequested)
+        vscode.window.setStatusBarMessage("GradSense: the run was cancelled", 4_000);
+      else void this.tellError(error);
+      return undefined;
+    } finally {
+      this.become(undefined);
+      source.dispose();
+    }
+  }
+
+  private ask(client: LanguageClient, step: Step, source: vscode.CancellationTokenSource): Thenable<unknown> {
+    const options = { location: vscode.ProgressLocation.Notification, title: "GradSense", cancellable: true };
+    return vscode.window.withProgress(options, async (progress, token) => {
+      token.onCancellationRequested(() => source.cancel());
+      const workDoneToken: ProgressToken = `gradsense-run-${++this.tokens}`;
+      let shown = 0;
+      const watch = client.onProgress(WorkDoneProgress.type, workDoneToken, (value) => {
+        const share = "percentage" in value && value.percentage !== undefined ? value.percentage : shown;
+        const message = value.message ?? ("title" in value ? value.title : undefined);
+        progress.report({ increment: Math.max(0, share - shown), ...(message ? { message } : {}) });
+        shown = Math.max(shown, share);
+      });
+      progress.report({ message: "starting the step" });
+      try {
+        const params = { command: RUN, arguments: [step], workDoneToken };
+        return await client.sendRequest(ExecuteCommandRequest.type, params, source.token);
+      } finally {
+        watch.dispose();
+      }
+    });
+  }
+
+  private async mayRun(): Promise<boolean> {
+    if (!vscode.workspace.isTrusted) {
+      const manage = "Manage Workspace Trust";
+      const text = "A step is run only in a trusted workspace: it executes the program.";
+      if ((await vscode.window.showWarningMessage(text, manage)) === manage) {
+        await vscode.commands.executeCommand("workbench.trust.manage");
+      }
+      return false;
+    }
+    if (!this.busy) return true;
+    const cancel = "Cancel It";
+    if ((await vscode.window.showWarningMessage("Another step runs.", cancel)) === cancel) this.cancel();
+    return false;
+  }
+
+  private finished(report: Report, step: Step): void {
+    const uri = vscode.Uri.parse(step.uri);
+    this.reports.take(report, titleOf(uri, step), uri);
+    const wanted = setting<string>("run.openReport");
+    if (wanted === "always" || (wanted === "onProblem" && isTrouble(report))) this.reports.show();
+    else void this.tell(report);
+  }
+
+  private async tell(report: Report): Promise<void> {
+    const show = "Show Report";
+    const clear = "Clear";
+    const text = summaryOf(report);
+    const answer = isTrouble(report)
+      ? await vscode.window.showWarningMessage(text, show, clear)
+      : await vscode.window.showInformationMessage(text, show);
+    if (answer === show) this.reports.show();
+    if (answer === clear) await this.clear();
+  }
+
+  private async tellError(error: unknown): Promise<void> {
+    log.error(`the step was not run: ${textOf(error)}`);
+    const show = "Show Log";
+    const answer = await vscode.window.showErrorMessage(`The step was not run: ${textOf(error)}`, show);
+    if (answer === show) log.show();
+  }
+
+  private become(source: vscode.CancellationTokenSource | undefined): void {
+    this.current = source;
+    void vscode.commands.executeCommand("setContext", "gradsense.running", this.busy);
+    this.changed.fire();
+  }
+}
+
+function isStep(value: unknown): value is Step {
+  return typeof value === "object" && value !== null && typeof (value as Step).uri === "string";
+}
+
+function titleOf(uri: vscode.Uri, step: Step): string {
+  const name = vscode.workspace.asRelativePath(uri, false);
+  if (step.call) return `${name}: ${step.call}`;
+  return step.line === undefined ? name : `${name}, line ${step.line + 1}`;
+}

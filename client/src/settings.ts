@@ -1,0 +1,43 @@
+// The settings under "gradsense", as the client reads them and as the server is told them.
+
+import * as vscode from "vscode";
+
+export const SECTION = "gradsense";
+
+/** Settings that are no business of the server's. */
+const CLIENT_ONLY = ["importStrategy", "path", "trace", "gutterMarks"];
+const CLIENT_ONLY_OF_RUN = ["openReport", "kernel"];
+
+/** A setting of a resource, or of the window. */
+export function setting<T>(name: string, scope?: vscode.ConfigurationScope): T | undefined {
+  return vscode.workspace.getConfiguration(SECTION, scope).get<T>(name);
+}
+
+/**
+ * What the server is told: the section without what concerns only the client, and with what only the client knows.
+ *
+ * @param section the value of "gradsense" for a resource
+ * @param interpreter the Python of the user's program, as a command, where one was found
+ */
+export function forServer(section: unknown, interpreter: readonly string[] | undefined, trusted: boolean): object {
+  const { ...settings } = (section ?? {}) as Record<string, unknown>;
+  for (const name of CLIENT_ONLY) delete settings[name];
+  if (isObject(settings.run)) {
+    const { ...run } = settings.run;
+    for (const name of CLIENT_ONLY_OF_RUN) delete run[name];
+    settings.run = run;
+  }
+  settings.interpreter = interpreter ?? [];
+  settings.trusted = trusted;
+  return settings;
+}
+
+/** A command given as text or as a list of its parts; undefined where it is empty. */
+export function asCommand(value: unknown): string[] | undefined {
+  const parts = (typeof value === "string" ? [value] : Array.isArray(value) ? value : []).map(String);
+  return parts[0]?.trim() ? parts : undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

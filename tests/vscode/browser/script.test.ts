@@ -1,0 +1,74 @@
+// A training script in the editor: what is seen, and what the four classic fixes make of it.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { after, before, test } from "node:test";
+import { Editor, PYTHON } from "./editor";
+import { FOUR_FAULTS } from "./programs";
+
+let editor: Editor;
+
+before(async () => {
+  editor = await Editor.open({ files: { "four.py": FOUR_FAULTS } });
+});
+after(() => editor?.close());
+
+test("a squiggle stands under the words to change, and the status item counts it", () =>
+  editor.watch("squiggle", async () => {
+    await editor.openFile("four.py");
+    await editor.squiggle("h += self.skip(x)", "error");
+    assert.deepEqual(await editor.underlined("error"), ["h += self.skip(x)"]);
+    await editor.page.locator(".statusbar-item", { hasText: "GradSense: 1" }).waitFor();
+  }));
+
+test("marks and words tell the rest of the story", () =>
+  editor.watch("marks", async () => {
+    await editor.goTo(16, 9);
+    await editor.page.waitForFunction(() => document.querySelectorAll(".cgmr.codicon, .cgmr").length >= 3);
+    await editor.shot("script-marks");
+  }));
+
+test("hovering explains", () =>
+  editor.watch("hover", async () => {
+    const box = await editor.line("h += self.skip(x)").locator("span", { hasText: "skip" }).last().boundingBox();
+    assert.ok(box);
+    await editor.page.mouse.move(box.x + 4, box.y + box.height / 2);
+    await editor.page.mouse.move(box.x + 6, box.y + box.height / 2);
+    const hover = editor.page.locator(".monaco-hover:visible", { hasText: "GS201" }).first();
+    await hover.waitFor();
+    await editor.eventually(async () => {
+      const text = await hover.innerText();
+      assert.match(text, /saved `?h`? for backward/);
+      assert.match(text, /modified by an inplace operation/);
+    });
+    await editor.shot("script-hover");
+    await editor.page.keyboard.press("Escape");
+  }));
+
+test("the four fixes, one after the other, give a file that runs clean on torch", () =>
+  editor.watch("fixes", async () => {
+    await editor.goTo(16, 10);
+    await editor.fix("Write `h` out of place");
+    await editor.line("h = h + self.skip(x)").waitFor();
+    await editor.squiggle("loss_b.backward()", "error");
+    await editor.goTo(32, 6);
+    await editor.fix("Walk the sum of the losses once");
+    await editor.line("(loss_a + loss_b).backward()").waitFor();
+    await editor.squiggle("state", "error");
+    await editor.goTo(27, 12);
+    await editor.fix("Detach `state` once it is set");
+    await editor.line("state.detach()").waitFor();
+    await editor.squiggle("running += loss_a", "warning");
+    await editor.page.keyboard.press("Control+End");
+    await editor.page.keyboard.press("ArrowUp");
+    await editor.page.keyboard.press("ArrowUp");
+    await editor.page.keyboard.press("End");
+    await editor.fix("Accumulate `loss_a` as a number");
+    await editor.line("running += loss_a.item()").waitFor();
+    await editor.noSquiggle("running += loss_a", "warning");
+    assert.deepEqual(await editor.underlined("error"), []);
+    await editor.save("four.py", "running += loss_a.item()");
+    await editor.shot("script-mended");
+    const said = execFileSync(PYTHON, ["four.py"], { cwd: editor.folder, encoding: "utf8" });
+    assert.match(said, /^\d+\.\d+/);
+  }));
