@@ -1,7 +1,8 @@
-// `npm test`: sets everything up, then style, types and tests. All parts run; if any fails, so does the whole.
+// `npm test`: sets everything up, then style, types and tests of the server and of the extension. All parts run; if any fails, so does the whole.
 
 import { availableParallelism } from "node:os";
 import { environment, fail, run } from "./environment.mjs";
+import { testExtension } from "./test-extension.mjs";
 
 const workers = String(Math.min(availableParallelism(), 8));
 const parts = {
@@ -19,6 +20,7 @@ try {
     // The workers share the cores; torch's own threads would fight over them.
     if (run(python, ["-m", ...command], { OMP_NUM_THREADS: "1" }) !== 0) failed.push(name);
   }
+  failed.push(...(await testExtension(python)));
   if (failed.length > 0) {
     console.error(`\nfailed: ${failed.join(", ")}`);
     process.exitCode = 1;

@@ -37,7 +37,7 @@ test("hovering explains", () =>
     const hover = editor.page.locator(".monaco-hover:visible", { hasText: "GS201" }).first();
     await hover.waitFor();
     await editor.eventually(async () => {
-      const text = await hover.innerText();
+      const text = (await hover.textContent()) ?? "";
       assert.match(text, /saved `?h`? for backward/);
       assert.match(text, /modified by an inplace operation/);
     });
