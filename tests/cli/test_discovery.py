@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gradsense.cli.discovery import find_files
 from gradsense.config import Settings
+from gradsense.discovery import find_files
 
 
 def tree(root: Path, *names: str) -> None:

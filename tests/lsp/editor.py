@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
+from pygls.protocol import default_converter
 from pytest_lsp import LanguageClient, make_test_lsp_client
 
 from lsp.clients import EMACS, NEOVIM, VS_CODE, VS_CODE_NOW, capabilities_of
@@ -43,16 +44,22 @@ class Editor:
         self._cell_count = 0
         self.pulls = result.capabilities.diagnostic_provider is not None
         self.refreshes = 0
+        self.progress: dict[str | int, list[Any]] = {}
+        """What came under each token, as plain data."""
         self.published: list[types.PublishDiagnosticsParams] = []
         self.registered: list[str] = []
         self._news = asyncio.Event()
-        for method in (types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, types.WORKSPACE_DIAGNOSTIC_REFRESH):
+        for method in (types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, types.WORKSPACE_DIAGNOSTIC_REFRESH, types.PROGRESS):
             client.protocol.fm.features.pop(method)
 
         @client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
         def take(params: types.PublishDiagnosticsParams) -> None:
             self.published.append(params)
             self._news.set()
+
+        @client.feature(types.PROGRESS)
+        def progress(params: types.ProgressParams) -> None:
+            self.progress.setdefault(params.token, []).append(default_converter().unstructure(params.value))
 
         @client.feature(types.WORKSPACE_DIAGNOSTIC_REFRESH)
         def ask_again(params: None) -> None:

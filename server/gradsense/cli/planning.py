@@ -39,7 +39,7 @@ def plan(arguments: argparse.Namespace, processes: int) -> list[Job]:
             held = settings.at(os.path.dirname(path) or ".")
             singles.setdefault(held.root, (held, []))[1].extend(_new([path], taken))
             continue
-        from gradsense.cli.discovery import find_files
+        from gradsense.discovery import find_files
 
         held = settings.at(path)
         files = _new(find_files(path, held), taken)

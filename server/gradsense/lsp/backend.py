@@ -100,6 +100,10 @@ class Backend:
         """The process number of the worker of the moment."""
         return self._worker.pid
 
+    def another(self) -> Backend:
+        """One more of the same, with a worker of its own; whoever asked for it closes it."""
+        return Backend(self._engine, self._time_limit)
+
     async def ask(self, request: Request) -> Reply:
         """Has the worker answer a request.
 

@@ -174,6 +174,10 @@ class Documents:
             notebook.settled(notebook.revision)
         return notebook
 
+    def is_open(self, path: str) -> bool:
+        """Whether a file is open as a text document."""
+        return path in self._by_path
+
     def uri_of(self, path: str) -> str:
         """The URI of a path that a finding names: spelt as the client spells it where the file is open."""
         document = self._by_path.get(path)

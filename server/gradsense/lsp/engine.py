@@ -18,10 +18,13 @@ from gradsense.check import Project, check_source
 from gradsense.config import Loaded, Settings, load_settings, settings_from
 from gradsense.lsp.answers.explain import explain_text
 from gradsense.lsp.answers.fixes import find_fixes, fix_all
+from gradsense.lsp.answers.workspace import imported_by, list_files
 from gradsense.lsp.held import Held, source_of
 from gradsense.lsp.messages import (
     Analyse,
     Analysis,
+    CheckedFile,
+    CheckFile,
     Done,
     Edits,
     Explain,
@@ -30,6 +33,7 @@ from gradsense.lsp.messages import (
     FindFixes,
     FixAll,
     Forget,
+    ListFiles,
     Page,
     Reply,
     Request,
@@ -74,6 +78,10 @@ class AnalysisEngine:
             held = self._held.get(request.path or "")
             views = held.views if held is not None else Views(request.encoding, self._source_of, _url_of)
             return explain_text(request, views, self._read, LIMITS)
+        if isinstance(request, ListFiles):
+            return list_files(request)
+        if isinstance(request, CheckFile):
+            return self._check_file(request)
         if isinstance(request, Forget):
             self._held.pop(request.path, None)
             self._forget(request.path)
@@ -109,6 +117,21 @@ class AnalysisEngine:
         findings = filtering.apply(report, {source.path: source}, settings)
         own = [finding for finding in findings if finding.path == source.path]
         return own, tuple(f"{_line(source, note.line)}: {note.message}" for note in report.notes)
+
+    def _check_file(self, request: CheckFile) -> CheckedFile:
+        """Checks a file that nobody has open, and keeps nothing of it."""
+        path = request.path
+        try:
+            if os.path.getsize(path) > request.megabytes * 1e6:
+                raise SourceError("it is too large")
+            text = Source.from_path(path).text
+        except (SourceError, OSError) as error:
+            return CheckedFile(Analysis(path, 0, (), (str(error),), (), 0.0), ())
+        analysed = Analyse(path, text, 0, request.encoding, request.root, request.overrides)
+        analysis = self._analyse(analysed)
+        imports = imported_by(path, self._project_of(analysed))
+        self._held.pop(path, None)
+        return CheckedFile(analysis, imports)
 
     def _fix_all(self, held: Held, request: FixAll) -> Edits:
         edits = fix_all(held, request, lambda source: self._check(held.request, source, held.settings)[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 from typing import BinaryIO
 
 from gradsense.lsp.backend import TIME_LIMIT, Backend
@@ -22,15 +23,15 @@ def serve(engine: str = ENGINE, time_limit: float = TIME_LIMIT) -> int:
     """
     # The worker loads the analysis while we load the protocol.
     backend = Backend(engine, time_limit)
-    try:
+    with ExitStack() as ends:
+        ends.callback(backend.close)
         from gradsense.lsp.logs import log_to_client
         from gradsense.lsp.server import GradSenseServer
 
         server = GradSenseServer(backend)
+        ends.callback(server.session.close)
         log_to_client(server)
         server.start_io(*_private_pipes())
-    finally:
-        backend.close()
     return 0 if server.session.shut_down else 1
 
 

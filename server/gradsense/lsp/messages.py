@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from gradsense.syntax.columns import Encoding
 
@@ -212,7 +212,34 @@ class FilesChanged:
     paths: tuple[str, ...]
 
 
-Request = Analyse | FindFixes | FixAll | Explain | ExplainText | Forget | FilesChanged
+@dataclass(frozen=True, slots=True)
+class ListFiles:
+    """Asks which files a folder of the workspace holds for us."""
+
+    yields: ClassVar[bool] = False
+
+    root: str
+    overrides: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFile:
+    """Asks for the findings of a file on disk.
+
+    Args:
+        megabytes: how large it may be.
+    """
+
+    yields: ClassVar[bool] = False
+
+    path: str
+    encoding: Encoding
+    root: str | None
+    overrides: Mapping[str, Any]
+    megabytes: float
+
+
+Request = Analyse | FindFixes | FixAll | Explain | ExplainText | Forget | FilesChanged | ListFiles | CheckFile
 
 # Replies
 
@@ -269,6 +296,21 @@ class Explained:
 
 
 @dataclass(frozen=True, slots=True)
+class FileList:
+    """The files of a folder."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedFile:
+    """The findings of a file on disk, and the files of the workspace that it imports."""
+
+    analysis: Analysis
+    imports: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """Nothing to say."""
 
@@ -286,4 +328,4 @@ class Failed:
     traceback: str
 
 
-Reply = Analysis | Fixes | Edits | Page | Explained | Done | Stale | Failed
+Reply = Analysis | Fixes | Edits | Page | Explained | Done | Stale | Failed | FileList | CheckedFile

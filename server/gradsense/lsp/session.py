@@ -14,6 +14,7 @@ from gradsense.lsp.documents import Documents
 from gradsense.lsp.messages import Failed, Reply, Request, RuleView, Stale
 from gradsense.lsp.program import Program, path_of
 from gradsense.lsp.settings import EditorSettings
+from gradsense.lsp.workspace import WorkspaceFiles
 
 SETTLE_SECONDS = 10.0
 """How long a request that needs the findings of the newest text waits for them."""
@@ -42,6 +43,7 @@ class Session:
         """What else than findings is shown in open text documents, by their URIs."""
         self.when_lost: Callable[[], None] = lambda: None
         """Called when the worker was replaced by one that knows nothing."""
+        self.workspace = WorkspaceFiles(self)
         self._folders: dict[str, str] = {}
         self._told: set[str] = set()
 
@@ -62,14 +64,27 @@ class Session:
             self.folder_settings.pop(uri, None)
         self._folders.update((uri, path_of(uri).rstrip("/\\")) for uri in added)
 
+    @property
+    def folder_paths(self) -> dict[str, str]:
+        """The paths of the workspace's folders, by their URIs."""
+        return dict(self._folders)
+
     def settings_of(self, program: Program) -> EditorSettings:
         """The editor's settings for a program: those of its folder, where the editor told them apart."""
-        folder = self._folder_of(program)
+        return self.settings_at(program.path)
+
+    def settings_at(self, path: str) -> EditorSettings:
+        """The editor's settings for a file."""
+        folder = self._folder_of(path)
         return self.settings if folder is None else self.folder_settings.get(folder, self.settings)
 
     def root_of(self, program: Program) -> str | None:
         """The path of the workspace folder that holds a program."""
-        folder = self._folder_of(program)
+        return self.root_at(program.path)
+
+    def root_at(self, path: str) -> str | None:
+        """The path of the workspace folder that holds a file."""
+        folder = self._folder_of(path)
         return None if folder is None else self._folders[folder]
 
     def news(self, messages: Sequence[str]) -> list[str]:
@@ -78,18 +93,25 @@ class Session:
         self._told.update(fresh)
         return fresh
 
-    async def ask(self, request: Request, kind: type[R]) -> R | None:
+    def close(self) -> None:
+        """Ends the analysis."""
+        self.backend.close()
+        self.workspace.close()
+
+    async def ask(self, request: Request, kind: type[R], backend: Backend | None = None) -> R | None:
         """Has the analysis answer; None where it cannot, which the log then explains.
 
         Args:
             kind: the type of the reply to this request.
+            backend: whom to ask, if not the one that the open documents have.
         """
         try:
-            reply: Reply = await self.backend.ask(request)
+            reply: Reply = await (backend or self.backend).ask(request)
         except WorkerDied as death:
             if not self.shut_down:
                 log.error("the analysis was started again: %s (%s)", death, _subject(request))
-                self.when_lost()
+                if backend is None:
+                    self.when_lost()
             return None
         if isinstance(reply, kind):
             return reply
@@ -99,8 +121,8 @@ class Session:
             log.error("%s was answered by %s", _subject(request), type(reply).__name__)
         return None
 
-    def _folder_of(self, program: Program) -> str | None:
-        holding = [uri for uri, root in self._folders.items() if _holds(root, program.path)]
+    def _folder_of(self, path: str) -> str | None:
+        holding = [uri for uri, root in self._folders.items() if _holds(root, path)]
         return max(holding, key=len, default=None)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gradsense.check import WORDS
-from gradsense.cli.discovery import find_files
 from gradsense.config import Settings
+from gradsense.discovery import find_files
 from gradsense.syntax import Source, SourceError
 
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from gradsense.check import Project, Report, check_program
-from gradsense.cli.discovery import find_files
 from gradsense.cli.programs import programs
 from gradsense.config import load_settings
+from gradsense.discovery import find_files
 from gradsense.filtering import apply
 from gradsense.rules.finding import Finding
 from gradsense.syntax import Source, SourceError, parse

@@ -29,6 +29,7 @@ def register(server: GradSenseServer) -> None:
         server.session.change_folders([folder.uri for folder in event.added], [folder.uri for folder in event.removed])
         await pull(server)
         server.scheduler.all_changed()
+        server.session.workspace.changed()
 
 
 def take(server: GradSenseServer, value: Any) -> None:
@@ -37,6 +38,7 @@ def take(server: GradSenseServer, value: Any) -> None:
     if settings != server.session.settings:
         server.session.settings = settings
         server.scheduler.all_changed()
+        server.session.workspace.changed()
 
 
 async def pull(server: GradSenseServer) -> bool:
@@ -63,6 +65,7 @@ async def pull(server: GradSenseServer) -> bool:
     if (everywhere, folders) != (session.settings, session.folder_settings):
         session.settings, session.folder_settings = everywhere, folders
         server.scheduler.all_changed()
+        session.workspace.changed()
     return True
 
 

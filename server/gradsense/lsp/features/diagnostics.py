@@ -101,7 +101,12 @@ def items_of(server: GradSenseServer, part: Document) -> list[types.Diagnostic]:
 
 def result_id(server: GradSenseServer, part: Document) -> str:
     """A name for all that is shown in a text document: the same for the same."""
-    shown = (part.program.findings_of(part), server.session.attached.get(part.uri, ()))
+    return name_of(part.program.findings_of(part), server.session.attached.get(part.uri, ()))
+
+
+def name_of(findings: Sequence[FindingView], attached: Sequence[types.Diagnostic] = ()) -> str:
+    """A name for what is shown."""
+    shown = (tuple(findings), tuple(attached))
     return hashlib.blake2s(repr(shown).encode(errors="backslashreplace"), digest_size=12).hexdigest()
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from gradsense.lsp.client import Client
-from gradsense.lsp.features import configuration, diagnostic, watched_files
+from gradsense.lsp.features import configuration, diagnostic, watched_files, workspace_diagnostic
 from gradsense.lsp.parent import outlived
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def register(server: GradSenseServer) -> None:
         configuration.take(server, params.initialization_options)
         if session.client.pull:
             diagnostic.register(server)
+            workspace_diagnostic.register(server)
         server.start(server.scheduler.run(), "the scheduler")
         server.start(session.backend.watch(), "the watch on the analysis")
         if params.process_id is not None:
@@ -35,11 +36,13 @@ def register(server: GradSenseServer) -> None:
     @server.feature(types.INITIALIZED)
     async def initialized(params: types.InitializedParams) -> None:
         await asyncio.gather(watched_files.watch(server), configuration.pull(server))
+        if not session.client.pull:
+            server.start(workspace_diagnostic.watch(server), "the watch on the workspace")
 
     @server.feature(types.SHUTDOWN)
     def shutdown(params: None) -> None:
         session.shut_down = True
-        session.backend.close()
+        session.close()
 
 
 def _folders(params: types.InitializeParams) -> list[str]:
@@ -50,6 +53,6 @@ def _folders(params: types.InitializeParams) -> list[str]:
 
 async def _end_with_client(server: GradSenseServer, pid: int) -> None:
     await outlived(pid)
-    server.session.backend.close()
+    server.session.close()
     # The thread that reads standard input may wait for ever; a normal exit would wait for it.
     os._exit(1)

@@ -42,6 +42,7 @@ def register(server: GradSenseServer) -> None:
         document = session.documents.get(params.text_document.uri)
         if document is not None:
             document.program.notes_due = True
+            session.workspace.changed()
             server.scheduler.edited(document.program)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
@@ -52,3 +53,5 @@ def register(server: GradSenseServer) -> None:
             return
         publish_diagnostics.withdraw(server, document)
         await session.ask(Forget(document.path), Done)
+        session.workspace.published.pop(document.uri, None)
+        session.workspace.changed()

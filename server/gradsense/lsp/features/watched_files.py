@@ -27,6 +27,7 @@ def register(server: GradSenseServer) -> None:
         paths = tuple(path_of(change.uri) for change in params.changes)
         await server.session.ask(FilesChanged(paths), Done)
         server.scheduler.all_changed()
+        server.session.workspace.changed()
 
 
 async def watch(server: GradSenseServer) -> None:
