@@ -1,70 +1,56 @@
-"""Renews the parts of README.md that are made from the program: a finding as it is shown, and the table of rules.
+"""Makes what the documents say of the program: parts of README.md, a page for each rule, the settings, a picture.
 
-usage: python server/tools/docs.py [--check]      (--check changes nothing, and exits with 1 where it would)
+usage: python server/tools/docs.py [--check]      (--check changes nothing, names what is stale, and exits with 1)
 """
 
 from __future__ import annotations
 
-import io
-import os
-import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
-from gradsense.cli.formats import write
-from gradsense.cli.jobs import Job, run_job
+sys.path.insert(0, str(Path(__file__).parent))
+
+from documenting import picture, readme, rules, settings
+
 from gradsense.cli.pages import pages
-from gradsense.config import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-EXAMPLES = ROOT / "examples"
-COMMAND = "python server/tools/docs.py"
+DOCS = ROOT / "docs"
+# The same pages lie in the package, where an editor's links lead to them without a network.
+PAGES = (DOCS / "rules", ROOT / "server" / "gradsense" / "rules" / "pages")
 
 
 def main(arguments: list[str]) -> int:
-    """Renews the file, or says whether it is as it should be."""
-    before = README.read_text(encoding="utf-8")
-    after = renewed(before)
+    """Makes all files anew, or says which are not as they should be."""
+    wanted = made()
+    gone = [path for folder in PAGES for path in folder.glob("*.md") if path not in wanted]
+    stale = [path for path, text in wanted.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
     if "--check" in arguments:
-        return int(before != after)
-    README.write_text(after, encoding="utf-8")
+        for path in (*stale, *gone):
+            print(f"{path.relative_to(ROOT)} is stale: run python server/tools/docs.py", file=sys.stderr)
+        return int(bool(stale or gone))
+    for path in stale:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(wanted[path], encoding="utf-8", newline="\n")
+    for path in gone:
+        path.unlink()
     return 0
 
 
-def renewed(text: str) -> str:
-    """The text with each `<!-- NAME: … -->` part made anew, up to its `<!-- end -->`."""
-    for name, make in PARTS.items():
-        part = re.compile(rf"(<!-- {name}: .*? -->\n).*?(<!-- end -->\n)", re.DOTALL)
-        text, count = part.subn(lambda found, make=make: found[1] + make() + found[2], text)
-        if count != 1:
-            raise ValueError(f"README.md has {count} parts named {name}, and should have one")
-    return text
+def made() -> dict[Path, str]:
+    """What each file should hold."""
+    files = {
+        README: readme.renewed(README.read_text(encoding="utf-8")),
+        DOCS / "settings.md": settings.page(),
+        DOCS / "life-of-a-graph.svg": picture.svg(),
+        PAGES[0] / "README.md": rules.index(),
+    }
+    for code in pages():
+        text = rules.page(code)
+        files.update({folder / f"{code}.md": text for folder in PAGES})
+    return files
 
-
-def finding() -> str:
-    """The first finding of an example, as a terminal shows it."""
-    folder = Path.cwd()
-    os.chdir(EXAMPLES)
-    try:
-        result = run_job(Job(("train.py",), Settings()))
-    finally:
-        os.chdir(folder)
-    result.findings = result.findings[:1]
-    out = io.StringIO()
-    write("full", result, out)
-    return f"```\n{out.getvalue().partition('Found ')[0].rstrip()}\n```\n"
-
-
-def rules() -> str:
-    """All rules with what they find."""
-    rows = [(page.code, page.name, page.summary.replace("|", r"\|")) for page in pages().values()]
-    table = [("code", "name", "what is found"), ("---", "---", "---"), *rows]
-    return "".join(f"| {' | '.join(row)} |\n" for row in table)
-
-
-PARTS: dict[str, Callable[[], str]] = {"finding": finding, "rules": rules}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

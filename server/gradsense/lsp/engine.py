@@ -5,11 +5,9 @@ It keeps the last analysis of every open document, so that fixes are worked out 
 
 from __future__ import annotations
 
-import inspect
 import os
 import time
 from functools import cache
-from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
@@ -43,6 +41,7 @@ from gradsense.lsp.messages import (
 from gradsense.lsp.views import Views
 from gradsense.machine.limits import Limits
 from gradsense.rules.finding import Finding
+from gradsense.rules.page_files import page_file
 from gradsense.rules.registry import all_rules
 from gradsense.syntax import Source, SourceError
 
@@ -190,13 +189,13 @@ def _is_excluded(request: Analyse, settings: Settings) -> bool:
 
 def _rule_view(code: str) -> RuleView | None:
     if code == filtering.UNUSED_IGNORE:
-        return RuleView(code, filtering.NAME, filtering.PAGE.strip(), None)
+        return RuleView(code, filtering.NAME, filtering.PAGE.strip(), _url_of(code))
     rule = all_rules().get(code)
     return None if rule is None else RuleView(code, rule.name, rule.page, _url_of(code))
 
 
 @cache
 def _url_of(code: str) -> str | None:
-    """The file that holds the rule and its page."""
-    rule = all_rules().get(code)
-    return None if rule is None else Path(inspect.getfile(type(rule))).as_uri()
+    """The rule's page, a file beside the rules: it can be read without a network."""
+    page = page_file(code)
+    return page.as_uri() if page.is_file() else None

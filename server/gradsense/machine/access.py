@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 
 from gradsense.machine import library
-from gradsense.machine.events import GradOfNonLeaf, GradOfNonLeafUsed, RequiresGradOfNonLeaf, SavedRead
+from gradsense.machine.events import GradOfNonLeaf, GradOfNonLeafUsed, RequiresGradOfNonLeaf, SavedRead, ScalarIndexed
 from gradsense.machine.graph import Cut, Storage, Tensor, Write
 from gradsense.machine.limits import MOST_HELD, SIZE
 from gradsense.machine.place import Place
@@ -109,6 +109,8 @@ class Access(State):
         if value is None:
             self.use_of_none()
             return Unknown(name=name)
+        if isinstance(value, str) and name == "type":
+            return value.partition(":")[0]  # of a device: no text has it
         return LibraryMethod(value, name)
 
     def _tensor_attribute(self, tensor: Tensor, name: str) -> Value:
@@ -320,6 +322,8 @@ class Access(State):
         if name in ("shape", "device", "dtype", "ndim"):
             result.number = True
             result.data = True
+        elif name == "data":
+            result.data, result.sources = True, ()
         value.attributes[name] = result
         return result
 
@@ -453,6 +457,10 @@ class Access(State):
         return Unknown()
 
     def _tensor_item(self, tensor: Tensor, index: Value) -> Value:
+        if tensor.shape == () and isinstance(index, int) and not isinstance(index, bool) and index == 0:
+            has_graph = self.needs_grad(tensor) is not NO
+            self.report(ScalarIndexed(place=self.here(), tensor=tensor, has_graph=has_graph))
+            return tensor if has_graph else a_number()
         basic = self.basic_index(index)
         shape = index_shape(tensor.shape, index) if basic else None
         if basic is not False:

@@ -83,7 +83,7 @@ class Books:
         """Notes an event; ends the path where it surely raises.
 
         Raises:
-            PathEnds: if the event raises and is sure.
+            PathEnds: if the event raises, is sure, and nothing can follow.
         """
         event.rerun = self.rerunning
         if event.raises:
@@ -95,7 +95,7 @@ class Books:
             key = event.key
             if not any(known.key == key for known in self.events[-40:]):
                 self.events.append(event)
-            if event.sure:
+            if event.sure and event.ends:
                 raise PathEnds(event)
         else:
             self.events.append(event)

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from gradsense.machine import library
 from gradsense.machine.frames import Frame
-from gradsense.machine.graph import Tensor
+from gradsense.machine.graph import Forward, Tensor
 from gradsense.machine.iteration import Iteration
 from gradsense.machine.limits import DEPTH
 from gradsense.machine.state import ReturnSignal
@@ -28,11 +28,14 @@ from gradsense.machine.values import (
     Partial,
     Unknown,
     Value,
+    tensors_in,
 )
 from gradsense.syntax.source import Source
 
 # How often one function may be active at once: recursion is cut there.
 RECURSION = 4
+# Of a network's results so many are looked at.
+MOST_RESULTS = 8
 
 
 class Calls(Iteration):
@@ -303,7 +306,10 @@ class Calls(Iteration):
                 arguments = [changed]
         if instance.backward_hook is not None:
             arguments = [self._hooked(a) for a in arguments]
+        first = self.node_count + 1
         result = self.forward(instance, arguments, keywords, node)
+        if self.forward_depth == 0 and self.node_count >= first:
+            self._note_forward(result, first, node)
         if instance.backward_hook is not None:
             result = self._hooked(result)
         for hook in instance.forward_hooks:
@@ -311,6 +317,13 @@ class Calls(Iteration):
             if changed is not None and not isinstance(changed, Unknown):
                 result = changed
         return result
+
+    def _note_forward(self, result: Value, first: int, node: ast.AST | None) -> None:
+        """Notes a call of a network that built a graph, for what is said when the path is over."""
+        nodes = [self.graph_of(tensor) for tensor in tensors_in(result)[:MOST_RESULTS]]
+        tops = tuple(top for top in nodes if top is not None and top.index >= first)
+        if tops:
+            self.forwards.append(Forward(self.here(node), first, tops))
 
     def forward(
         self, instance: Instance, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None

@@ -10,13 +10,16 @@ from gradsense.machine.books import ZERO_GRADIENT
 from gradsense.machine.events import (
     ConstantGradient,
     DeadTerm,
+    ForwardUnused,
     GradientsDiscarded,
+    GraphGrows,
+    GraphLost,
     LossNeverWalked,
     NeverReached,
     RetainedWalk,
     WastedWalk,
 )
-from gradsense.machine.graph import Node, Store, Tensor, Walk
+from gradsense.machine.graph import Cut, Forward, Node, Store, Tensor, Walk
 from gradsense.machine.graph_search import reachable_without
 from gradsense.machine.place import Place, PlaceKey
 from gradsense.machine.story import holder, in_frame_of
@@ -36,6 +39,7 @@ def conclude(machine: Machine) -> None:
     _never_reached(machine)
     _never_walked(machine)
     _wasted(machine)
+    _unused(machine)
     _retained(machine)
 
 
@@ -239,13 +243,73 @@ def _entrance(machine: Machine, walk: Walk, lost: set[Tensor]) -> Place | None:
             continue
         parts = [below.get(p, (True, 0)) for p in node.parents]
         below[node] = (all(p for p, _ in parts), sum(c for _, c in parts))
-    for node in reversed(order):
-        if below[node][0]:
+    for node in order:
+        if node not in below or below[node][0]:
             continue
         for parent in node.parents:
             pure, count = below[parent]
             if pure and count >= 2 and parent.output is not None:
-                return in_frame_of(node.place, list(parent.output.stores))
+                makers = [n for n in order if any(p.accumulates in lost for p in n.parents)]
+                return _call_without(node.place, makers) or in_frame_of(node.place, list(parent.output.stores))
+    return None
+
+
+def _unused(machine: Machine) -> None:
+    """Calls of networks whose graph no walk ever goes through, in any pass, and which nobody unseen could walk."""
+    if machine.ended_early or not machine.forwards:
+        return
+    busy = 0
+    for node in machine.escaped:
+        busy |= node.ancestry
+    for event in machine.events:
+        # What is lost or forgotten should be walked, which is another thing to mend.
+        if isinstance(event, LossNeverWalked) and event.loss.node is not None:
+            busy |= event.loss.node.ancestry
+        elif isinstance(event, DeadTerm | NeverReached | GraphLost) and (cuts := _cuts_of(event)):
+            for tensor in (t for cut in cuts for t in cut.lost):
+                busy |= tensor.node.ancestry if tensor.node is not None else 0
+        elif isinstance(event, GraphGrows):
+            for kept in (machine.graph_of(t) for t in event.kept):
+                busy |= kept.ancestry if kept is not None else 0
+    by_place: dict[PlaceKey, list[Forward]] = {}
+    for forward in machine.forwards:
+        by_place.setdefault(forward.place.key, []).append(forward)
+    for forwards in by_place.values():
+        if all(_is_unused(machine, forward, busy) for forward in forwards):
+            machine.events.append(ForwardUnused(place=forwards[-1].place))
+
+
+def _cuts_of(event: DeadTerm | NeverReached | GraphLost) -> tuple[Cut, ...]:
+    cuts = event.cuts if isinstance(event, GraphLost) else (event.cut,)
+    return tuple(cut for cut in cuts if cut is not None)
+
+
+def _is_unused(machine: Machine, forward: Forward, busy: int) -> bool:
+    """Whether a network's call built a graph on its own parameters, and nothing came to it."""
+    if any(busy >> node.index & 1 for node in forward.tops):
+        return False
+    todo, seen, has_parameters = list(forward.tops), set(forward.tops), False
+    while todo:
+        node = todo.pop()
+        if not node.sure or node.walked is not None:
+            return False
+        for parent in node.parents:
+            leaf = parent.accumulates
+            if leaf is not None:
+                has_parameters = has_parameters or (leaf.parameter and not leaf.phantom)
+            elif parent.index >= forward.first and parent not in seen:
+                seen.add(parent)
+                todo.append(parent)
+    machine.spend(len(seen))
+    return has_parameters
+
+
+def _call_without(place: Place, makers: list[Node]) -> Place | None:
+    """The outermost call on the way to a place in which none of some nodes was made."""
+    for depth in range(len(place.stack)):
+        path = [call.node for call in place.stack[: depth + 1]]
+        if not any([call.node for call in maker.place.stack[: depth + 1]] == path for maker in makers):
+            return place.stack[depth]
     return None
 
 

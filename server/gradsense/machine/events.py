@@ -19,6 +19,7 @@ class Event:
         place: where it surfaces: the line that torch's traceback would end on, or the line concerned.
         sure: whether every fact of its proof is known.
         raises: whether torch raises there.
+        ends: whether the path ends there if it surely does. What an old torch did instead may be followed.
         caught: an `except` of the program takes the error.
         assumed: found in a call that we assume a caller to make.
         rerun: happens only when a notebook's cell is run again.
@@ -27,6 +28,7 @@ class Event:
     """
 
     raises: ClassVar[bool] = False
+    ends: ClassVar[bool] = True
 
     place: Place
     sure: bool = True
@@ -296,6 +298,17 @@ class NumpyOfGraph(Event):
 
 
 @dataclass(eq=False, kw_only=True)
+class ScalarIndexed(Event):
+    """`loss.data[0]`, although the tensor has no dimensions. Up to torch 0.3 this was its number."""
+
+    raises = True
+    ends = False
+
+    tensor: Tensor
+    has_graph: bool
+
+
+@dataclass(eq=False, kw_only=True)
 class DeepcopyOfGraph(Event):
     """`copy.deepcopy` of a tensor that is not a leaf."""
 
@@ -352,6 +365,11 @@ class GraphGrows(Event):
     @property
     def culprit(self) -> Place:
         return self.store.place if self.walked or self.evaluation is None else self.evaluation
+
+
+@dataclass(eq=False, kw_only=True)
+class ForwardUnused(Event):
+    """A network is called with grad mode on, and no walk ever takes what it returns."""
 
 
 @dataclass(eq=False, kw_only=True)

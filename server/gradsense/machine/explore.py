@@ -11,6 +11,7 @@ from gradsense.machine.events import (
     AnomalyOn,
     DeadTerm,
     Event,
+    ForwardUnused,
     GradientsDiscarded,
     InplaceAllowed,
     LossNeverWalked,
@@ -34,7 +35,7 @@ MOST_FLIPS = 3
 # Cells of a notebook that are tried a second time.
 RERUN_CELLS = 12
 # What is said of a whole program holds only if no path shows otherwise.
-ON_ALL_PATHS = (RetainedWalk, LossNeverWalked, DeadTerm, NeverReached, GradientsDiscarded)
+ON_ALL_PATHS = (RetainedWalk, LossNeverWalked, DeadTerm, NeverReached, GradientsDiscarded, ForwardUnused)
 
 
 @dataclass
@@ -230,6 +231,9 @@ def merged(machines: list[Machine]) -> list[Event]:
             and not everywhere
             and not (isinstance(event, RetainedWalk) and event.needed)
         ):
+            continue
+        if isinstance(event, ForwardUnused) and not any(machine.walks for machine in machines):
+            # A program that only predicts may be in no need of `no_grad`.
             continue
         if isinstance(event, AnomalyOn) and len(where) < len(machines):
             # A flag of the program switches it on.

@@ -138,6 +138,21 @@ class Walk:
     used_leaves: set[Tensor] = field(default_factory=set)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Forward:
+    """One call of a network from outside of any network.
+
+    Args:
+        place: the call.
+        first: the index of the first node that it could have made.
+        tops: the nodes of its results.
+    """
+
+    place: Place
+    first: int
+    tops: tuple[Node, ...]
+
+
 class Node:
     """One node of the graph.
 

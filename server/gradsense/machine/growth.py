@@ -53,7 +53,13 @@ class Slot:
 
 @dataclass(eq=False)
 class Growth:
-    """A slot that grew in three passes."""
+    """A slot that grew in three passes.
+
+    Attributes:
+        older: what it keeps of earlier passes.
+        carries: whether what it held after the pass before is a part of what it holds now. Another slot may only hold
+            what was computed from such a one.
+    """
 
     key: SlotKey
     kind: str
@@ -67,6 +73,8 @@ class Growth:
     nodes_per_pass: int
     started: int
     nested: bool
+    older: int
+    carries: bool
 
 
 class Tracker:
@@ -127,6 +135,8 @@ class Tracker:
                     counts[2] - counts[1],
                     self.started,
                     bool(machine.epoch),
+                    before.ancestry & slot.ancestry,
+                    all(slot.ancestry >> node.index & 1 for node in before.tops),
                 )
             )
 
@@ -321,7 +331,11 @@ def conclude(machine: Machine) -> None:
     for node in machine.cut_nodes:
         detached |= node.ancestry
     unwalked: dict[int, GraphGrows] = {}
-    for growth in machine.growths:
+    carried: dict[int, int] = {}
+    for growth in sorted(machine.growths, key=lambda growth: (not growth.carries, not _feeds_itself(growth))):
+        explained = carried.get(id(growth.loop), 0)
+        if not growth.carries and growth.older & explained == growth.older:
+            continue
         # A loop that is walked after one of its runs builds a graph, whatever its other runs are for.
         if growth.store is None or growth.store.place.key in built:
             continue
@@ -366,6 +380,8 @@ def conclude(machine: Machine) -> None:
         event.also = lines + [(p, "called here") for p in growth.where.stack]
         if not walked and machine.ended_early:
             continue
+        if growth.carries:
+            carried[id(growth.loop)] = explained | growth.older
         if (
             growth.nested
             and not walked
@@ -382,6 +398,17 @@ def conclude(machine: Machine) -> None:
                 continue
             unwalked[id(growth.loop)] = event
         machine.events.append(event)
+
+
+def _feeds_itself(growth: Growth) -> bool:
+    """Whether a variable is computed from its own old value: of `out, h = rnn(x, h)` it is `h`."""
+    store = growth.store
+    if store is None or store.kind != "name":
+        return False
+    for statement in ast.walk(growth.loop):
+        if isinstance(statement, ast.Assign) and any(n is store.place.node for n in ast.walk(statement.targets[0])):
+            return any(isinstance(n, ast.Name) and n.id == store.name for n in ast.walk(statement.value))
+    return False
 
 
 def _walked_later_pass(node: Node) -> bool:

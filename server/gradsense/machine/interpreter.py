@@ -129,6 +129,7 @@ class Machine(Statements):
         self.step_epochs = set()
         self.grad_walks = {}
         self.escaped = []
+        self.forwards = []
         self.walks = []
         self.steps = []
         self.failures = []

@@ -115,6 +115,7 @@ def marks(machine: Machine) -> tuple[object, ...]:
         len(machine.events),
         len(machine.walks),
         len(machine.escaped),
+        len(machine.forwards),
         len(machine.growths),
         len(machine.failures),
         len(machine.sites),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from gradsense.machine.frames import Frame
-from gradsense.machine.graph import Node, Store, Tensor, Walk
+from gradsense.machine.graph import Forward, Node, Store, Tensor, Walk
 from gradsense.machine.limits import STEPS, TIME, Limits, OutOfBudget
 from gradsense.machine.modules import Workspace
 from gradsense.machine.place import Place
@@ -114,6 +114,8 @@ class State(Walking):
         self.called: set[ast.AST] = set()
         self.loop_count = 0
         self.escaped: list[Node] = []
+        # Calls of networks that built a graph.
+        self.forwards: list[Forward] = []
         self.failures: list[str] = []
         # What bounds on work left out, as `limits` words it.
         self.left_out: set[str] = set()

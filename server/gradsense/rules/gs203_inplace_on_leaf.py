@@ -49,7 +49,8 @@ pass. That is GS404. A write under `no_grad` is fine unless a graph that saved t
 - Write under `torch.no_grad()` (safe), with neighbouring writes to the same tensor, or the loop that does nothing
   else.
 - Write out of place (unsafe): the leaf keeps its value, the new tensor is part of the graph. This is what a `forward`
-  wants that adds something to one of its parameters. An activation with `inplace=True` is turned off.
+  wants that adds something to one of its parameters. Not offered for an update by hand, whose new tensor would have no
+  `.grad`. An activation with `inplace=True` is turned off.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
 from gradsense.rules.editing import code_of
 from gradsense.rules.repairs.inplace_modules import turn_off
-from gradsense.rules.repairs.no_grad import computes_with_graph, under_no_grad
+from gradsense.rules.repairs.no_grad import computes_with_graph, is_update, under_no_grad
 from gradsense.rules.repairs.out_of_place import moving, write_at
 from gradsense.rules.wording import quoted, tensor_name
 
@@ -91,8 +92,8 @@ class InplaceOnLeaf(Rule[LeafWritten]):
         if event.module is not None:
             yield from turn_off(event.module.made, event.place)
             return
-        apart = moving(event.place, event.tensor)[1]
         update = [*under_no_grad(event.place, tensor_name(event.tensor, _written(event)))]
+        apart = [] if update and is_update(event.place) else moving(event.place, event.tensor)[1]
         yield from (*apart, *update) if computes_with_graph(event.place) else (*update, *apart)
 
 

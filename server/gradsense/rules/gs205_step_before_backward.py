@@ -103,6 +103,9 @@ class StepBeforeBackward(Rule[SavedModified]):
 
     def related(self, event: SavedModified) -> Iterable[tuple[Place, str]]:
         yield event.node.place, f"{op_name(event.node)} saved it here"
+        first = event.node.walked
+        if first is not None and first.order < event.write.order:
+            yield first.place, "walked here before, which changes nothing: kept or not, the graph needs the old weight"
         yield event.write.place, "written here"
         yield event.walk.place, "walked here"
 

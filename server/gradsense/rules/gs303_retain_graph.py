@@ -48,8 +48,8 @@ for step in range(5):
 ## Fixes
 
 - Drop `retain_graph=True`: safe. No walk of the program goes through what it keeps, on any path that was followed.
-- Where it hides a carried graph, detach what is carried as for GS102, and drop it: safe, except that gradients no
-  longer reach back into earlier passes, as they should not.
+- Where it hides a carried graph, detach what is carried as for GS102, and drop it. Unsafe, as every fix of a silent
+  fault: gradients no longer reach back into earlier passes, as they should not.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ from gradsense.fixes.insert import detach_after
 from gradsense.machine.events import RetainedWalk
 from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
-from gradsense.rules.editing import Code, code_of, safe
+from gradsense.rules.editing import Code, code_of, safe, unsafe
 from gradsense.rules.finding import Severity
 from gradsense.rules.repairs.walks import drop_retain_graph
 from gradsense.rules.wording import line_of, quoted
@@ -110,4 +110,4 @@ def _detached_each_pass(code: Code, call: ast.Call, hides: Place, dropped: Edits
     target = statement.targets[0]
     edits = detach_after(code.source, code.tree, loops[0].body[-1], target)
     title = f"Detach {quoted(code.text(target))} at the end of each pass, and drop `retain_graph=True`"
-    yield from safe(title, combine(edits, dropped))
+    yield from unsafe(title, combine(edits, dropped))

@@ -57,6 +57,8 @@ for step in range(3):
 - What has no gradient by nature needs another formula: the compared value itself instead of the comparison, `rsample()`
   for `sample()`, no cast to an integer. Unsafe, since values change. For `argmax` none is offered: compute the loss on
   the logits.
+- Where `requires_grad_()` hides the loss of the graph, it goes with what cut. Unsafe, as every fix of a silent fault:
+  the parameters begin to learn.
 """
 
 from __future__ import annotations
@@ -70,7 +72,7 @@ from gradsense.fixes.remove import remove_statement
 from gradsense.machine.events import GraphLost, NoGraph
 from gradsense.machine.place import Place
 from gradsense.rules.base import NO_GRAPH, Rule
-from gradsense.rules.editing import code_of, safe, unsafe
+from gradsense.rules.editing import code_of, unsafe
 from gradsense.rules.repairs.cuts import repairs, uncut
 from gradsense.rules.wording import line_of, tensor_name
 
@@ -124,8 +126,7 @@ def _found_again(event: GraphLost) -> Iterator[Fix]:
     for cut in reversed(event.cuts):
         for repair in repairs(cut, event.place.node):
             also = ", without `requires_grad_()`" if promoted else ""
-            offer = safe if repair.exact else unsafe
-            yield from offer(f"Keep the graph: {repair.does}{also}", combine(repair.edits, promoted))
+            yield from unsafe(f"Keep the graph: {repair.does}{also}", combine(repair.edits, promoted))
         return
 
 

@@ -44,8 +44,8 @@ for step in range(3):
 
 ## Fixes
 
-- `zero_grad()` before the only walk of a step, or behind the step where there are several walks: safe, each step then
-  uses its own gradients and nothing else.
+- `zero_grad()` before the only walk of a step, or behind the step where there are several walks. Unsafe, as every fix
+  of a silent fault: each step then uses its own gradients and nothing else, so training goes another way.
 """
 
 from __future__ import annotations

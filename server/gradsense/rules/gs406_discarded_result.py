@@ -40,21 +40,25 @@ loss.backward()
 
 ## Fixes
 
-- Give the result back to the variable: safe, that is all that the statement can have been for.
-- Call the method that was only named: safe.
+- Give the result back to the variable. Unsafe, as every fix of a silent fault: what comes after sees other values.
+- Call the method that was only named: unsafe for the same reason.
+- Remove the statement, which does nothing. The program computes what it did, but what was meant is lost with it, so it
+  is called unsafe. Offered first for a cast to a type that nothing else in the file has, where the result would not fit
+  the parameters.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from gradsense.fixes.fix import Fix
 from gradsense.fixes.methods import replace_expression
-from gradsense.fixes.remove import assign_result
+from gradsense.fixes.remove import assign_result, remove_statement
 from gradsense.machine.events import DiscardedResult, UselessMutation
 from gradsense.rules.base import Rule
-from gradsense.rules.editing import code_of, safe
+from gradsense.rules.editing import Code, code_of, unsafe
 from gradsense.rules.wording import quoted
 
 
@@ -75,9 +79,28 @@ class DiscardedResultRule(Rule[DiscardedResult | UselessMutation]):
         if isinstance(event, UselessMutation):
             if isinstance(expression, ast.Attribute):
                 text = f"{code.text(expression)}()"
-                yield from safe(
-                    f"Call it: {quoted(text)}", replace_expression(code.source, code.tree, expression, text)
-                )
+                edits = replace_expression(code.source, code.tree, expression, text)
+                yield from unsafe(f"Call it: {quoted(text)}", edits)
         elif isinstance(statement, ast.Expr):
             edits = assign_result(code.source, code.tree, statement)
-            yield from safe(f"Keep the result of `{event.method}()`", edits)
+            kept = list(unsafe(f"Keep the result of `{event.method}()`", edits))
+            edits = remove_statement(code.source, code.tree, statement)
+            removed = list(unsafe("Remove it: it does nothing", edits))
+            yield from (*removed, *kept) if _fits_nothing(code, event) else (*kept, *removed)
+
+
+def _fits_nothing(code: Code, event: DiscardedResult) -> bool:
+    """Whether it is a cast to a type of number that parameters do not have by default, and that is named only here."""
+    dtype = event.tensor.dtype if event.tensor is not None else None
+    names = _RARE.get(dtype or "", ())
+    return bool(names) and sum(len(re.findall(rf"\b{name}\b", code.source.text)) for name in names) <= 1
+
+
+# The types that a model has only if the program says so, by their names as a method and as a dtype.
+_RARE = {
+    "float64": ("float64", "double"),
+    "double": ("float64", "double"),
+    "float16": ("float16", "half"),
+    "half": ("float16", "half"),
+    "bfloat16": ("bfloat16",),
+}

@@ -47,7 +47,8 @@ for step in range(8):
 
 ## Fixes
 
-- Zero right behind the step: safe, each gradient is then used by one step.
+- Zero right behind the step. Unsafe, as every fix of a silent fault: each gradient is then used by one step, and
+  training goes another way.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def tensor_name(tensor: Tensor | None, fallback: str = "this tensor") -> str:
     """The variable or attribute that holds the tensor, in backticks."""
     if tensor is None:
         return fallback
-    names = [s.name for s in tensor.stores if s.name]
+    names = [s.name for s in tensor.stores if s.name and s.name != "_"]
     if names:
         return f"`{names[-1].lstrip('.')}`"
     base = tensor.base

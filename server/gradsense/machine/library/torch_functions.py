@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 Call = Callable[["Machine", list[Value], dict[str, Value], ast.AST | None], Value]
 
 NUMBERS = frozenset(
-    """manual_seed seed set_num_threads set_printoptions device save Generator set_default_dtype
+    """manual_seed seed set_num_threads set_printoptions save Generator set_default_dtype
     set_default_tensor_type get_rng_state set_rng_state set_float32_matmul_precision
     use_deterministic_algorithms finfo iinfo Size dtype set_default_device initial_seed get_num_threads
     is_storage numel is_floating_point is_complex is_nonzero get_default_dtype can_cast promote_types
@@ -454,11 +454,21 @@ def _einsum(machine: Machine, arguments: list[Value], keywords: dict[str, Value]
     return machine.record("einsum", tensors, saved, shape=shape, dtype=tensors[0].dtype)[0]
 
 
+def _device(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+    """`torch.device("cuda", 0)`: a text says as much, and compares alike."""
+    kind = argument(arguments, keywords, 0, "type")
+    if not isinstance(kind, str):
+        return a_number()
+    index = argument(arguments, keywords, 1, "index")
+    return f"{kind}:{index}" if isinstance(index, int) else kind
+
+
 _FUNCTIONS: dict[str, Call] = {
     "is_grad_enabled": _is_grad_enabled,
     "is_tensor": _is_tensor,
     "load": _load,
     "compile": _compile,
+    "device": _device,
     "where": _where,
     "cat": _combine("cat"),
     "concat": _combine("cat"),

@@ -6,8 +6,10 @@ import ast
 from collections.abc import Callable, Iterator
 
 from gradsense.fixes.fix import Edits, Fix
-from gradsense.fixes.wrap import wrap_in
+from gradsense.fixes.tree import FunctionNode
+from gradsense.fixes.wrap import decorate, wrap_in
 from gradsense.machine.events import GraphGrows
+from gradsense.machine.place import Place
 from gradsense.rules.editing import Code, Loop, code_of, safe, unsafe
 
 Offer = Callable[[str, Edits | None], Iterator[Fix]]
@@ -38,9 +40,32 @@ def fixes_without_grad(event: GraphGrows) -> Iterator[Fix]:
     quiet = [loop for loop in code.loops(statement) if not _trains(loop)]
     if quiet and event.quiet:
         yield from _wrapped(code, quiet[-1], offer)
-    if not hasattr(statement, "body"):
+    yield from statement_without_grad(place, offer)
+
+
+def statement_without_grad(place: Place, offer: Offer) -> Iterator[Fix]:
+    """Puts the statement at a place under `no_grad`, where it is no block."""
+    code = code_of(place)
+    statement = code.statement(place.node)
+    if statement is not None and not hasattr(statement, "body"):
         edits = wrap_in(code.source, code.tree, [statement])
         yield from offer(f"Run line {statement.lineno} under `torch.no_grad()`", edits)
+
+
+def function_without_grad(place: Place) -> Iterator[Fix]:
+    """Puts `@torch.no_grad()` on the function around a place, where nothing in it trains."""
+    code, function = code_of(place), quiet_function(place)
+    if function is not None:
+        edits = decorate(code.source, code.tree, function)
+        yield from unsafe(f"Run all of `{function.name}` under `torch.no_grad()`", edits)
+
+
+def quiet_function(place: Place) -> FunctionNode | None:
+    """The function around a place, if nothing in it trains and it is no network's own."""
+    code = code_of(place)
+    found = code.twin(place.node)
+    function = code.function(found) if found is not None else None
+    return None if function is None or function.name == "forward" or _trains(function) else function
 
 
 def _wrapped(code: Code, loop: Loop, offer: Offer) -> Iterator[Fix]:
@@ -48,5 +73,5 @@ def _wrapped(code: Code, loop: Loop, offer: Offer) -> Iterator[Fix]:
     yield from offer(title, wrap_in(code.source, code.tree, [loop]))
 
 
-def _trains(loop: Loop) -> bool:
-    return any(isinstance(node, ast.Attribute) and node.attr in _TRAINS for node in ast.walk(loop))
+def _trains(region: ast.AST) -> bool:
+    return any(isinstance(node, ast.Attribute) and node.attr in _TRAINS for node in ast.walk(region))

@@ -9,7 +9,7 @@ from gradsense.fixes.fix import Fix
 from gradsense.fixes.inplace_calls import written_tensor
 from gradsense.fixes.inplace_names import FUNCTIONS, stem
 from gradsense.fixes.keywords import INPLACE_POSITION, callee_name
-from gradsense.fixes.tree import Block, same_expression
+from gradsense.fixes.tree import Block, same_expression, stored_names
 from gradsense.fixes.wrap import wrap_in
 from gradsense.machine.place import Place
 from gradsense.rules.editing import Code, code_of, safe
@@ -73,6 +73,26 @@ def computes_with_graph(place: Place) -> bool:
     target = found.target if isinstance(found, ast.AugAssign) else None
     function = code.function(found) if found is not None else None
     return isinstance(target, ast.Name) and function is not None and function.name in _FORWARD
+
+
+def is_update(place: Place) -> bool:
+    """Whether a write moves a leaf that has to stay the same object: others know it, or its `.grad` is read.
+
+    So it is with a parameter that is a layer's attribute or the variable of a loop, with an item of a list, and with a
+    tensor whose `.grad` the program reads by the same name.
+    """
+    code = code_of(place)
+    found = code.twin(place.node)
+    statement = code.statement(found) if found is not None else None
+    target = written_tensor(code.tree, found if isinstance(found, ast.Call) else statement) if statement else None
+    if not isinstance(target, ast.Name):
+        return target is not None
+    loops = code.loops(target)
+    if any(target.id in stored_names(loop.target) for loop in loops if not isinstance(loop, ast.While)):
+        return True
+    region = code.function(target) or code.tree
+    reads = (node.value for node in ast.walk(region) if isinstance(node, ast.Attribute) and node.attr == "grad")
+    return any(same_expression(read, target) for read in reads)
 
 
 _FORWARD = frozenset({"forward", "encode", "decode", "training_step", "compute_loss"})

@@ -40,7 +40,7 @@ def _forward_later(node: Node, write: Write, walk: Walk) -> Iterator[Fix]:
     if made is None or stepped is None or made is stepped:
         return
     edits = move_group_after(code.source, code.tree, _dependents(code, made, stepped), stepped)
-    yield from unsafe(f"Compute the forward on line {made.lineno} after the step", edits)
+    yield from unsafe(f"Compute the forward on line {made.lineno} after the step: with the new weights", edits)
 
 
 def _write_later(write: Write, walk: Walk) -> Iterator[Fix]:
@@ -53,9 +53,11 @@ def _write_later(write: Write, walk: Walk) -> Iterator[Fix]:
     # A scaler steps once between two of its updates.
     scaled = isinstance(stepped, ast.Expr) and isinstance(stepped.value, ast.Call) and bool(stepped.value.args)
     edits = None if scaled and write.kind in _STEPS else move_after(code.source, code.tree, stepped, walked)
-    yield from unsafe(f"{what} after the walk on line {walked.lineno}", edits)
+    effect = ": its gradients count in this step too" if what == "Step" else ": until then the old values are read"
+    yield from unsafe(f"{what} after the walk on line {walked.lineno}{effect}", edits)
     edits = None if _zeroes_between(code, stepped, walked) else move_before(code.source, code.tree, walked, stepped)
-    yield from unsafe(f"Walk before the {what.lower()} on line {stepped.lineno}", edits)
+    effect = ": its gradients count in that step too" if what == "Step" else ""
+    yield from unsafe(f"Walk before the {what.lower()} on line {stepped.lineno}{effect}", edits)
 
 
 def _zeroes_between(code: Code, stepped: ast.stmt, walked: ast.stmt) -> bool:

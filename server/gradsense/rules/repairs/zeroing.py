@@ -10,7 +10,7 @@ from gradsense.fixes.insert import insert_after, insert_zero_grad
 from gradsense.fixes.keywords import callee_name
 from gradsense.fixes.remove import remove_statement
 from gradsense.machine.place import Place
-from gradsense.rules.editing import Code, code_of, safe
+from gradsense.rules.editing import Code, code_of, unsafe
 
 _WALKS = frozenset({"backward", "manual_backward"})
 
@@ -38,9 +38,9 @@ def zero_each_step(walk: Place, step: Place) -> Iterator[Fix]:
         before = block.statements[: block.index]
         walks = [one for one in before if any(_is_walk(node) for node in ast.walk(one))]
         if walks and walks == [walking] and isinstance(walking, ast.Expr):
-            yield from safe(title, insert_zero_grad(code.source, code.tree, walking, optimizer))
+            yield from unsafe(title, insert_zero_grad(code.source, code.tree, walking, optimizer))
             return
-    yield from safe(title, insert_after(code.source, code.tree, statement, f"{optimizer}.zero_grad()"))
+    yield from unsafe(title, insert_after(code.source, code.tree, statement, f"{optimizer}.zero_grad()"))
 
 
 def zero_after_step(zeroing: Place) -> Iterator[Fix]:
@@ -61,7 +61,7 @@ def zero_after_step(zeroing: Place) -> Iterator[Fix]:
         remove_statement(code.source, code.tree, statement),
         insert_after(code.source, code.tree, own[0], code.text(statement)),
     )
-    yield from safe(f"Move it behind the step on line {own[0].lineno}", edits)
+    yield from unsafe(f"Move it behind the step on line {own[0].lineno}", edits)
 
 
 def _called(statement: ast.Expr) -> str:
@@ -88,7 +88,7 @@ def _reset_by_hand(code: Code, statement: ast.stmt) -> Iterator[Fix]:
     if isinstance(owner, ast.Name | ast.Attribute) and not hasattr(statement, "body"):
         name = code.text(owner)
         edits = insert_after(code.source, code.tree, statement, f"{name}.grad.zero_()")
-        yield from safe(f"Zero the gradient: `{name}.grad.zero_()`", edits)
+        yield from unsafe(f"Zero the gradient: `{name}.grad.zero_()`", edits)
 
 
 def _is_walk(node: ast.AST) -> bool:
