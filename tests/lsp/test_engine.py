@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pytest
 
@@ -181,3 +183,10 @@ def test_pages(engine: AnalysisEngine) -> None:
 )
 def test_bad_texts(engine: AnalysisEngine, text: str) -> None:
     analyse(engine, "/nowhere/train.py", text)
+
+
+def test_a_finding_leads_to_its_rules_page_on_this_machine(engine: AnalysisEngine) -> None:
+    [finding] = analyse(engine, "train.py", FAULTY).findings
+    assert finding.url is not None and finding.url.startswith("file:")
+    page = Path(url2pathname(urlsplit(finding.url).path)).read_text(encoding="utf-8")
+    assert f"# {finding.code} {finding.name}\n" in page
