@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 SIZED = frozenset("zeros ones empty rand randn".split())
 LIKE = frozenset("zeros_like ones_like empty_like rand_like randn_like full_like randint_like".split())
 INTEGER = frozenset("randint arange randperm tril_indices triu_indices LongTensor IntTensor".split())
-FROM_DATA = frozenset(
-    """tensor as_tensor from_numpy scalar_tensor asarray Tensor FloatTensor DoubleTensor HalfTensor
-    LongTensor IntTensor BoolTensor ByteTensor""".split()
-)
+LEGACY = frozenset("Tensor FloatTensor DoubleTensor HalfTensor LongTensor IntTensor BoolTensor ByteTensor".split())
+FROM_DATA = LEGACY | frozenset("tensor as_tensor from_numpy scalar_tensor asarray".split())
 NAMES = (
     SIZED
     | LIKE
@@ -114,8 +112,6 @@ def device_name(value: Value) -> str | None:
 def _from_data(machine: Machine, name: str, first: Value, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     if name in ("as_tensor", "asarray") and isinstance(first, Tensor):
         return first
-    if name in ("Tensor", "FloatTensor") and arguments and all(isinstance(a, int) for a in arguments):
-        return machine.tensor(shapes.size_arguments(arguments), "float32")
     parts = flatten(first)
     whole = parts and all(isinstance(p, bool | int) for p in parts)
     dtype: str | None = (
@@ -135,7 +131,7 @@ def _from_data(machine: Machine, name: str, first: Value, arguments: list[Value]
         dtype = first.dtype
     if "dtype" in keywords:
         dtype = dtype_name(keywords["dtype"])
-    made = machine.tensor(_data_shape(first), dtype)
+    made = machine.tensor(_legacy_shape(arguments) if name in LEGACY else _data_shape(first), dtype)
     if name in ("from_numpy", "as_tensor", "asarray") and isinstance(first, Unknown):
         if first.alias is not None:
             made.storage = first.alias.storage
@@ -165,6 +161,15 @@ def flatten(value: Value, depth: int = 0) -> list[Value]:
         parts = value.items if isinstance(value, ListValue) else value
         return [leaf for part in parts for leaf in flatten(part, depth + 1)]
     return [value]
+
+
+def _legacy_shape(arguments: list[Value]) -> Shape | None:
+    """`torch.FloatTensor(2, 3)` takes sizes, `torch.FloatTensor([2, 3])` data."""
+    if any(isinstance(a, Unknown) and not a.number for a in arguments):
+        return None if len(arguments) < 2 else (None,) * len(arguments)
+    if all(isinstance(a, int | Unknown) for a in arguments):
+        return tuple(a if isinstance(a, int) and a >= 0 else None for a in arguments) if arguments else (0,)
+    return _data_shape(arguments[0])
 
 
 def _data_shape(value: Value) -> Shape | None:
