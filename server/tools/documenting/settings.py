@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from documenting.head import HEAD
-from gradsense.config import _READERS, Settings
-from gradsense.lsp.settings import EditorSettings
+from gradsense import config
+from gradsense.config import Settings
+from gradsense.lsp.settings import KEYS, EditorSettings
+from gradsense.run.settings import RunSettings
 
 KINDS: dict[object, str] = {
     bool: "true or false",
@@ -24,32 +26,38 @@ KINDS: dict[object, str] = {
     tuple[str, ...]: "a list of strings",
     Mapping[str, tuple[str, ...]]: "a table: a pattern, and a list of codes",
     Mapping[str, str]: "a table of strings",
+    dict[str, str]: "a table of strings",
 }
 
 
 def page() -> str:
     """The whole page."""
-    keys = {key.replace("-", "_"): key for key in _READERS}
-    own = [_row(Settings, field, keys[field.name]) for field in dataclasses.fields(Settings) if field.name in keys]
-    fields = [field for field in dataclasses.fields(EditorSettings) if field.name != "overrides"]
-    editor = [_row(EditorSettings, field, _camel(field.name)) for field in fields]
-    return HEAD + _PAGE.strip().format(file=_table(own), editor=_table(editor)) + "\n"
+    own = {key.replace("-", "_"): key for key in config._READERS}
+    tables = {
+        "file": _table(Settings, {name: key for name, key in own.items() if name != "run"}),
+        "run": _table(RunSettings, {f.name: f.name.replace("_", "-") for f in dataclasses.fields(RunSettings)}),
+        "editor": _table(EditorSettings, KEYS),
+        "where": "in `[tool.gradsense.run]`" if "run" in own else "under `gradsense.run` in an editor's settings",
+    }
+    text = Path(__file__).with_name("settings.md").read_text(encoding="utf-8")
+    return HEAD + text.strip().format(**tables) + "\n"
 
 
-def _table(rows: list[str]) -> str:
-    return "| key | value | default | what it does |\n| - | - | - | - |\n" + "\n".join(rows)
+def _table(owner: type, keys: Mapping[str, str]) -> str:
+    described, kinds = _described(owner), typing.get_type_hints(owner)
+    rows = []
+    for field in dataclasses.fields(owner):
+        if field.name in keys:
+            cells = (f"`{keys[field.name]}`", _kind(kinds[field.name]), _default(field), described[field.name])
+            rows.append(" | ".join(cell.replace("|", r"\|") for cell in cells))
+    return "| key | value | default | what it does |\n| - | - | - | - |\n" + "\n".join(f"| {row} |" for row in rows)
 
 
-def _row(owner: type, field: dataclasses.Field[Any], key: str) -> str:
-    cells = (f"`{key}`", _kind(owner, field.name), _default(field), _described(owner)[field.name])
-    row = " | ".join(cell.replace("|", r"\|") for cell in cells)
-    return f"| {row} |"
-
-
-def _kind(owner: type, name: str) -> str:
-    annotated = typing.get_type_hints(owner)[name]
+def _kind(annotated: object) -> str:
+    if typing.get_origin(annotated) is typing.Literal:
+        return " or ".join(f"`{value}`" for value in typing.get_args(annotated))
     if isinstance(annotated, types.UnionType):
-        return " or ".join(KINDS[part] for part in typing.get_args(annotated) if part is not types.NoneType)
+        return " or ".join(_kind(part) for part in typing.get_args(annotated) if part is not types.NoneType)
     return KINDS[annotated]
 
 
@@ -57,26 +65,16 @@ def _default(field: dataclasses.Field[Any]) -> str:
     value = field.default if field.default is not dataclasses.MISSING else field.default_factory()  # type: ignore[misc]
     if value is None:
         return "none"
-    if isinstance(value, tuple):
-        value = list(value)
-    return f"`{json.dumps(value) if not isinstance(value, Mapping) else '{}'}`"
+    return f"`{json.dumps(list(value) if isinstance(value, tuple) else value)}`"
 
 
 def _described(kind: type) -> dict[str, str]:
-    """What the docstring says of each argument."""
+    """What the docstring says of each argument; several may share a line."""
     text = inspect.getdoc(kind) or ""
     arguments = text.partition("Args:\n")[2].partition("\n\n")[0]
-    found = re.findall(r"^ {4}(\w+): (.*?)(?=^ {4}\w+: |\Z)", arguments, re.MULTILINE | re.DOTALL)
-    return {name: _sentence(" ".join(says.split())) for name, says in found}
+    found = re.findall(r"^ {4}(\w[\w, ]*): (.*?)(?=^ {4}\w[\w, ]*: |\Z)", arguments, re.MULTILINE | re.DOTALL)
+    return {name: _sentence(" ".join(says.split())) for names, says in found for name in names.split(", ")}
 
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(part.capitalize() for part in rest)
-
-
-_PAGE = Path(__file__).with_name("settings.md").read_text(encoding="utf-8")
