@@ -21,6 +21,7 @@ from gradsense.lsp.messages import (
     Explain,
     FindFixes,
     FindingView,
+    FindRewrites,
     FixAll,
     Fixes,
     FixView,
@@ -29,6 +30,7 @@ from gradsense.lsp.messages import (
     RelatedView,
     Reply,
     Request,
+    Rewrites,
     RuleView,
     Stale,
 )
@@ -49,6 +51,8 @@ class FakeEngine:
             return self._analyse(request)
         if isinstance(request, Explain):
             return Page(RuleView(request.code, "fake-rule", "Explained **at length**.", "https://e.org/R"))
+        if isinstance(request, FindRewrites):
+            return Rewrites(())
         if isinstance(request, FindFixes | FixAll):
             held = self._held.get(request.path)
             if held is None or held.revision != request.revision:

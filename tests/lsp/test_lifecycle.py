@@ -66,7 +66,7 @@ async def test_what_is_announced(kind: str) -> None:
         assert can.hover_provider
         assert isinstance(can.code_action_provider, types.CodeActionOptions)
         assert can.code_action_provider.resolve_provider
-        kinds = ["quickfix", "source.fixAll.gradsense", "notebook.source.fixAll.gradsense"]
+        kinds = ["quickfix", "refactor.rewrite", "source.fixAll.gradsense", "notebook.source.fixAll.gradsense"]
         assert list(can.code_action_provider.code_action_kinds or ()) == kinds
         await editor.barrier()
         assert (types.WORKSPACE_DID_CHANGE_WATCHED_FILES in editor.registered) == (kind == VS_CODE)

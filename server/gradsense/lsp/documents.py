@@ -174,6 +174,10 @@ class Documents:
             notebook.settled(notebook.revision)
         return notebook
 
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """The text documents that are open, each as its path and its text."""
+        return ((document.path, document.text) for document in tuple(self._by_uri.values()))
+
     def is_open(self, path: str) -> bool:
         """Whether a file is open as a text document."""
         return path in self._by_path

@@ -16,6 +16,8 @@ from gradsense.check import Project, check_source
 from gradsense.config import Loaded, Settings, load_settings, settings_from
 from gradsense.lsp.answers.explain import explain_text
 from gradsense.lsp.answers.fixes import find_fixes, fix_all
+from gradsense.lsp.answers.rewrites import find_rewrites
+from gradsense.lsp.answers.silencing import ignore_in_project
 from gradsense.lsp.answers.workspace import imported_by, list_files
 from gradsense.lsp.held import Held, source_of
 from gradsense.lsp.messages import (
@@ -29,6 +31,7 @@ from gradsense.lsp.messages import (
     ExplainText,
     FilesChanged,
     FindFixes,
+    FindRewrites,
     FixAll,
     Forget,
     ListFiles,
@@ -36,6 +39,7 @@ from gradsense.lsp.messages import (
     Reply,
     Request,
     RuleView,
+    Silence,
     Stale,
 )
 from gradsense.lsp.views import Views
@@ -77,6 +81,13 @@ class AnalysisEngine:
             held = self._held.get(request.path or "")
             views = held.views if held is not None else Views(request.encoding, self._source_of, _url_of)
             return explain_text(request, views, self._read, LIMITS)
+        if isinstance(request, FindRewrites):
+            held = self._current(request.path, request.revision)
+            return Stale() if held is None else find_rewrites(held, request)
+        if isinstance(request, Silence):
+            held = self._current(request.path, request.revision)
+            edit = None if held is None else ignore_in_project(held, request.code, request.open_texts)
+            return edit or Stale()
         if isinstance(request, ListFiles):
             return list_files(request)
         if isinstance(request, CheckFile):

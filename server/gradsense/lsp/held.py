@@ -27,6 +27,13 @@ class Held:
         """The program's tree."""
         return parse(self.source)
 
+    def lines(self, name: str | None, first: int, last: int) -> tuple[int, int]:
+        """Lines of a file, or of a notebook's cell, as the protocol counts them, as lines of the program."""
+        index = self.cell_named(name)
+        cell = next((cell for cell in self.source.cells if cell.index == index), None)
+        offset = 1 if cell is None else cell.first_line
+        return first + offset, last + offset
+
     def cell_named(self, name: str | None) -> int | None:
         """The number of the notebook's cell of that name."""
         return next((cell.index for cell in self.request.cells or () if cell.name == name), None)

@@ -94,6 +94,14 @@ class FixView:
 
 
 @dataclass(frozen=True, slots=True)
+class RewriteView:
+    """A refactoring: a title and its edits."""
+
+    title: str
+    edits: tuple[EditView, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RuleView:
     """A rule's page: its text is markdown."""
 
@@ -213,6 +221,40 @@ class FilesChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class FindRewrites:
+    """Asks how what writes in place on some lines can be written without.
+
+    Args:
+        name: the cell of a notebook that is asked about; None for a file.
+        first_line, last_line: as the protocol counts them, the last one included.
+    """
+
+    yields: ClassVar[bool] = False
+
+    path: str
+    revision: int
+    name: str | None
+    first_line: int
+    last_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Asks for the edit that ignores a rule in a project.
+
+    Args:
+        open_texts: the settings files that are open, by path.
+    """
+
+    yields: ClassVar[bool] = False
+
+    path: str
+    revision: int
+    code: str
+    open_texts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class ListFiles:
     """Asks which files a folder of the workspace holds for us."""
 
@@ -239,7 +281,19 @@ class CheckFile:
     megabytes: float
 
 
-Request = Analyse | FindFixes | FixAll | Explain | ExplainText | Forget | FilesChanged | ListFiles | CheckFile
+Request = (
+    Analyse
+    | FindFixes
+    | FixAll
+    | Explain
+    | ExplainText
+    | Forget
+    | FilesChanged
+    | ListFiles
+    | CheckFile
+    | FindRewrites
+    | Silence
+)
 
 # Replies
 
@@ -296,6 +350,22 @@ class Explained:
 
 
 @dataclass(frozen=True, slots=True)
+class Rewrites:
+    """The refactorings that were asked for."""
+
+    rewrites: tuple[RewriteView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectEdit:
+    """The edit of a settings file, which has to be created first if it is `new`."""
+
+    path: str
+    new: bool
+    edits: tuple[EditView, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FileList:
     """The files of a folder."""
 
@@ -328,4 +398,17 @@ class Failed:
     traceback: str
 
 
-Reply = Analysis | Fixes | Edits | Page | Explained | Done | Stale | Failed | FileList | CheckedFile
+Reply = (
+    Analysis
+    | Fixes
+    | Edits
+    | Page
+    | Explained
+    | Done
+    | Stale
+    | Failed
+    | FileList
+    | CheckedFile
+    | Rewrites
+    | ProjectEdit
+)

@@ -8,12 +8,13 @@ from dataclasses import replace
 from gradsense.files import File
 from gradsense.fixes.fix import Applicability, Fix
 from gradsense.fixes.suppress import suppress_line
+from gradsense.lsp.answers.silencing import ignore_in_file
 from gradsense.lsp.buffer import Buffer, NotebookBuffer, edits_between
 from gradsense.lsp.held import Held
 from gradsense.lsp.messages import Edits, EditView, FindFixes, FixAll, Fixes, FixView
 from gradsense.mending import mend
 from gradsense.rules.finding import Finding
-from gradsense.syntax import Source
+from gradsense.syntax import Source, parse
 
 
 def find_fixes(held: Held, request: FindFixes) -> Fixes:
@@ -25,7 +26,7 @@ def find_fixes(held: Held, request: FindFixes) -> Fixes:
         for fix in finding.fixes
         if (view := held.views.fix(index, finding, fix)) is not None
     ]
-    suppressions = [view for index, finding in chosen if (view := _suppression(held, index, finding)) is not None]
+    suppressions = [view for index, finding in chosen for view in _suppressions(held, index, finding)]
     return Fixes(tuple(fixes), tuple(suppressions))
 
 
@@ -76,8 +77,15 @@ def _cell_of(source: Source, line: int) -> int | None:
     return None if cell is None else cell.index
 
 
-def _suppression(held: Held, index: int, finding: Finding) -> FixView | None:
-    edits = suppress_line(held.source, held.parsed.tree, finding.span.line, finding.code)
-    if edits is None:
-        return None
-    return held.views.fix(index, finding, Fix(f"Ignore {finding.code} on this line", Applicability.SAFE, edits))
+def _suppressions(held: Held, index: int, finding: Finding) -> Iterator[FixView]:
+    code, line = finding.code, finding.span.line
+    where = "file" if held.request.cells is None else "notebook"
+    for place, edits in (
+        ("on this line", suppress_line(held.source, parse(held.source).tree, line, code)),
+        (f"in this {where}", ignore_in_file(held, line, code)),
+    ):
+        if edits is not None:
+            fix = Fix(f"Ignore {code} {place}", Applicability.SAFE, edits)
+            view = held.views.fix(index, finding, fix)
+            if view is not None:
+                yield view

@@ -1,6 +1,7 @@
 """`textDocument/codeAction` and `codeAction/resolve`: the fixes.
 
-For each finding at the place: its fixes, the preferred one first, then the comment that silences it. For each kind of
+For each finding at the place: its fixes, the preferred one first, then what silences it. For each statement there that
+writes in place, whether that is found fault with or not: itself written without (`refactor.rewrite`). For each kind of
 finding there, one action that mends all of that kind in the file or notebook. For the file or cell,
 `source.fixAll.gradsense`; for a notebook, `notebook.source.fixAll.gradsense`. An action for a whole file is worked out
 only when the client picks it, where it lets us wait.
@@ -18,16 +19,30 @@ from pygls.exceptions import JsonRpcContentModified
 from gradsense.lsp.convert import overlap, to_workspace_edit
 from gradsense.lsp.features.diagnostics import finding_of, to_diagnostic
 from gradsense.lsp.features.guard import guarded
-from gradsense.lsp.messages import Analysis, Edits, FindFixes, FindingView, FixAll, Fixes, FixView
+from gradsense.lsp.messages import (
+    Analysis,
+    Edits,
+    FindFixes,
+    FindingView,
+    FindRewrites,
+    FixAll,
+    Fixes,
+    FixView,
+    ProjectEdit,
+    Rewrites,
+    Silence,
+)
 from gradsense.lsp.session import SETTLE_SECONDS
 
 if TYPE_CHECKING:
     from gradsense.lsp.documents import Document
+    from gradsense.lsp.program import Program
     from gradsense.lsp.server import GradSenseServer
 
 FIX_ALL = f"{types.CodeActionKind.SourceFixAll.value}.gradsense"
 NOTEBOOK_FIX_ALL = f"notebook.{FIX_ALL}"
 _QUICK_FIX = types.CodeActionKind.QuickFix
+_REWRITE = types.CodeActionKind.RefactorRewrite
 _HINT = "hint"
 
 
@@ -50,7 +65,7 @@ class _Request:
 def register(server: GradSenseServer) -> None:
     """Adds these methods to the server."""
     session = server.session
-    kinds: list[types.CodeActionKind | str] = [_QUICK_FIX, FIX_ALL, NOTEBOOK_FIX_ALL]
+    kinds: list[types.CodeActionKind | str] = [_QUICK_FIX, _REWRITE, FIX_ALL, NOTEBOOK_FIX_ALL]
 
     options = types.CodeActionOptions(code_action_kinds=kinds, resolve_provider=True)
 
@@ -61,15 +76,17 @@ def register(server: GradSenseServer) -> None:
         if document is None or not document.is_python or not session.client.action_literals:
             return []
         analysis = await document.program.settle(SETTLE_SECONDS)
-        if analysis is None or not analysis.findings:
+        if analysis is None:
             return []
         request = _Request(server, document, analysis, document.program.findings_of(document), params.context)
         actions: list[types.CodeAction] = []
         if request.wants(_QUICK_FIX):
             actions.extend(await _quick_fixes(request, _findings_at(request, params.range)))
-        if request.wants(FIX_ALL):
+        if request.wants(_REWRITE):
+            actions.extend(await _rewrites(request, params.range))
+        if analysis.findings and request.wants(FIX_ALL):
             actions.extend(await _fix_all(request, None, "Fix all that GradSense can fix safely", FIX_ALL, here=True))
-        if document.notebook is not None and request.wants(NOTEBOOK_FIX_ALL):
+        if analysis.findings and document.notebook is not None and request.wants(NOTEBOOK_FIX_ALL):
             title = "Fix all in this notebook that GradSense can fix safely"
             actions.extend(await _fix_all(request, None, title, NOTEBOOK_FIX_ALL, here=False))
         return actions
@@ -81,6 +98,9 @@ def register(server: GradSenseServer) -> None:
         if document is None or await document.program.settle(SETTLE_SECONDS) is None:
             raise JsonRpcContentModified("the document has changed; ask for its fixes again")
         program = document.program
+        if "project" in data:
+            action.edit = await _silenced(server, program, data["project"])
+            return action
         request = FixAll(program.path, program.revision, data.get("code"), data.get("cell"))
         edits = await session.ask(request, Edits)
         if edits is None:
@@ -111,7 +131,47 @@ async def _quick_fixes(request: _Request, findings: Sequence[FindingView]) -> li
             where = "file" if request.document.notebook is None else "notebook"
             actions.extend(await _fix_all(request, code, f"Fix all {code} in this {where}", _QUICK_FIX, here=False))
     actions.extend(_single_fixes(request, findings, fixes.suppressions))
+    for code in dict.fromkeys(finding.code for finding in findings):
+        actions.extend(await _silence(request, code))
     return actions
+
+
+async def _rewrites(request: _Request, place: types.Range) -> list[types.CodeAction]:
+    document, analysis = request.document, request.analysis
+    name = document.path if document.notebook is not None else None
+    question = FindRewrites(analysis.path, analysis.revision, name, place.start.line, place.end.line)
+    found = await request.server.session.ask(question, Rewrites)
+    if found is None or document.program.current_analysis is not analysis:
+        return []
+    session = request.server.session
+    return [
+        types.CodeAction(title=rewrite.title, kind=_REWRITE, edit=to_workspace_edit(session, rewrite.edits))
+        for rewrite in found.rewrites
+    ]
+
+
+async def _silence(request: _Request, code: str) -> list[types.CodeAction]:
+    """The action that ignores a rule in the project's settings."""
+    session, program = request.server.session, request.document.program
+    title = f"Ignore {code} in this project (pyproject.toml)"
+    action = types.CodeAction(title=title, kind=_QUICK_FIX)
+    if session.root_of(program) is None:
+        return []
+    if session.client.resolve:
+        action.data = {"uri": request.document.uri, "project": code}
+        return [action]
+    edit = await _silenced(request.server, program, code)
+    action.edit = edit
+    return [] if edit is None else [action]
+
+
+async def _silenced(server: GradSenseServer, program: Program, code: str) -> types.WorkspaceEdit | None:
+    session = server.session
+    texts = {path: text for path, text in session.documents.texts() if path.endswith("pyproject.toml")}
+    found = await session.ask(Silence(program.path, program.revision, code, texts), ProjectEdit)
+    if found is None or (found.new and not session.client.creates):
+        return None
+    return to_workspace_edit(session, found.edits, created=found.path if found.new else None)
 
 
 def _single_fixes(
