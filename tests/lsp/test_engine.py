@@ -144,7 +144,8 @@ def test_ignoring_keeps_line_ends(engine: AnalysisEngine) -> None:
     analyse(engine, "/nowhere/train.py", FAULTY.replace("\n", "\r\n"))
     fixes = engine.answer(FindFixes("/nowhere/train.py", 0, (0, 17)))
     assert isinstance(fixes, Fixes)
-    (ignore,) = fixes.suppressions
+    ignore, whole = fixes.suppressions
+    assert [edit.new_text for edit in whole.edits] == ["# gradsense: ignore-file[GS201]\r\n"]
     (edit,) = ignore.edits
     assert (ignore.title, edit.new_text) == ("Ignore GS201 on this line", "  # gradsense: ignore[GS201]")
     assert edit.place == Place(2, 28, 2, 28)
