@@ -16,7 +16,7 @@ MAY_USE = {
     "fixes": {"syntax"},
     "rules": {"syntax", "machine", "fixes"},
     "run": {"syntax"},
-    "lsp": {"syntax", "machine", "fixes", "rules", "types", "run"},
+    "lsp": {"syntax", "machine", "fixes", "rules", "types", "run", "explain"},
 }
 
 
