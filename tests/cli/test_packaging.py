@@ -66,7 +66,8 @@ def test_the_lock_files_hold_a_fitting_version_of_all_that_is_required(
 @pytest.mark.parametrize("name", LOCKS)
 def test_lock_files_hold_names_and_versions_only(name: str) -> None:
     lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
-    assert all(re.fullmatch(r"#.*|-r requirements\.lock|[\w.-]+==[\w.]+(; python_version .*)?", line) for line in lines)
+    pin = r"[\w.-]+==[\w.]+(; (python_version|sys_platform) .*)?"
+    assert all(re.fullmatch(rf"#.*|-r requirements\.lock|{pin}", line) for line in lines)
 
 
 def test_versions_and_names_agree() -> None:

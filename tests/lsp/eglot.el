@@ -1,0 +1,68 @@
+;; Drives a real Emacs with eglot as a person would: opens the file, reads the squiggles, hovers, applies fixes, saves.
+;; Reports one JSON object to the file named by GRADSENSE_TEST_REPORT.
+(package-initialize)
+(require 'eglot)
+(require 'flymake)
+(require 'json)
+(setq eglot-confirm-server-initiated-edits nil eglot-sync-connect 30 eglot-send-changes-idle-time 0)
+
+(defvar report-before nil)
+(defvar report-applied nil)
+(defvar report-hover "")
+(defvar report-failure nil)
+
+(defun wait-until (done)
+  (let ((tries 0))
+    (while (and (not (funcall done)) (< tries 300))
+      (accept-process-output nil 0.1)
+      (setq tries (1+ tries)))
+    (or (funcall done) (error "waited in vain"))))
+
+(defun squiggles ()
+  (mapcar (lambda (d)
+            `((line . ,(line-number-at-pos (flymake-diagnostic-beg d)))
+              (text . ,(buffer-substring-no-properties (flymake-diagnostic-beg d) (flymake-diagnostic-end d)))
+              (message . ,(flymake-diagnostic-text d))))
+          (sort (flymake-diagnostics) (lambda (a b) (< (flymake-diagnostic-beg a) (flymake-diagnostic-beg b))))))
+
+(defun hover-here ()
+  (let* ((answer (jsonrpc-request (eglot--current-server-or-lose) :textDocument/hover (eglot--TextDocumentPositionParams)))
+         (contents (plist-get answer :contents)))
+    (plist-get contents :value)))
+
+(defun mend-first ()
+  (let* ((all (sort (flymake-diagnostics) (lambda (a b) (< (flymake-diagnostic-beg a) (flymake-diagnostic-beg b)))))
+         (first (car all))
+         (count (length all)))
+    (goto-char (flymake-diagnostic-beg first))
+    (let* ((actions (append (eglot-code-actions (flymake-diagnostic-beg first) (flymake-diagnostic-end first) "quickfix" nil) nil))
+           (action (seq-find (lambda (a) (eq (plist-get a :isPreferred) t)) actions)))
+      (unless action (error "no preferred fix"))
+      (push (plist-get action :title) report-applied)
+      (eglot--apply-workspace-edit (plist-get action :edit))
+      (eglot--signal-textDocument/didChange)
+      (wait-until (lambda () (flymake-start) (< (length (flymake-diagnostics)) count))))))
+
+(condition-case problem
+    (progn
+      (add-to-list 'eglot-server-programs
+                   `(python-mode . ,(append (json-parse-string (getenv "GRADSENSE_TEST_SERVER") :array-type 'list) nil)))
+      (find-file (getenv "GRADSENSE_TEST_FILE"))
+      (cl-letf (((symbol-function 'project-current) (lambda (&rest _) (cons 'transient default-directory))))
+        (call-interactively #'eglot))
+      (flymake-mode 1)
+      (flymake-start)
+      (wait-until (lambda () (flymake-start) (flymake-diagnostics)))
+      (setq report-before (squiggles))
+      (goto-char (flymake-diagnostic-beg (car (flymake-diagnostics))))
+      (setq report-hover (hover-here))
+      (while (and (flymake-diagnostics) (< (length report-applied) 10)) (mend-first))
+      (save-buffer)
+      (eglot-shutdown (eglot-current-server)))
+  (error (setq report-failure (error-message-string problem))))
+
+(let ((coding-system-for-write 'utf-8)
+      (answer `((before . ,(vconcat report-before)) (applied . ,(vconcat (reverse report-applied)))
+                (hover . ,report-hover) (failure . ,report-failure))))
+  (with-temp-file (getenv "GRADSENSE_TEST_REPORT") (insert (json-encode answer))))
+(kill-emacs 0)
