@@ -3,6 +3,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { checkTypes } from "./build.mjs";
 import { installEditor } from "./editor.mjs";
 import { environment, fail, ROOT, run } from "./environment.mjs";
@@ -66,7 +67,7 @@ function nodeTests(folder, only, env = {}) {
   const chosen = all.filter((name) => only.length === 0 || only.some((word) => name.includes(word)));
   if (chosen.length === 0) return 0;
   const files = chosen.map((name) => join(BUILT, folder, name.replace(/\.ts$/, ".js")));
-  const options = ["--test", "--test-concurrency=1", "--test-timeout=240000", "--enable-source-maps"];
+  const options = ["--test", "--test-reporter=spec", "--test-concurrency=1", "--test-timeout=240000", "--enable-source-maps"];
   return run(process.execPath, [...options, ...files], { ...env, NODE_OPTIONS: "" });
 }
 
@@ -74,29 +75,25 @@ function nodeTests(folder, only, env = {}) {
 async function bundleTests() {
   const { build } = await import("esbuild");
   rmSync(BUILT, { recursive: true, force: true });
-  const entryPoints = ["unit", "host", "browser"].flatMap((folder) =>
-    existsSync(join(TESTS, folder))
-      ? readdirSync(join(TESTS, folder))
-          .filter((name) => /\.(test|suite)\.ts$/.test(name))
-          .map((name) => join(TESTS, folder, name))
-      : [],
-  );
-  await build({
-    entryPoints,
-    outbase: TESTS,
-    outdir: BUILT,
-    bundle: true,
-    platform: "node",
-    format: "cjs",
-    target: "node20",
-    sourcemap: "inline",
-    external: ["vscode", "playwright-core", "esbuild"],
-    define: { "import.meta.url": "importMetaUrl" },
-    banner: {
-      js: `const importMetaUrl = require("node:url").pathToFileURL(${JSON.stringify(join(ROOT, "scripts", "x.mjs"))}).href;`,
-    },
-    logLevel: "warning",
-  });
+  const url = JSON.stringify(pathToFileURL(join(ROOT, "scripts", "any.mjs")).href);
+  for (const folder of ["unit", "host", "browser"]) {
+    const names = readdirSync(join(TESTS, folder)).filter((name) => /\.(test|suite)\.ts$/.test(name));
+    await build({
+      entryPoints: names.map((name) => join(TESTS, folder, name)),
+      outdir: join(BUILT, folder),
+      bundle: true,
+      platform: "node",
+      format: "cjs",
+      target: "node20",
+      sourcemap: "inline",
+      // Units never meet the editor; what runs inside it finds the real thing.
+      ...(folder === "unit" ? { alias: { vscode: join(TESTS, "unit", "vscode.ts") } } : {}),
+      external: ["vscode", "playwright-core", "esbuild"],
+      // The scripts find the project by where they are, which bundling would change.
+      define: { "import.meta.url": url },
+      logLevel: "warning",
+    });
+  }
 }
 
 function findBrowser() {

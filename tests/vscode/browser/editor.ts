@@ -1,8 +1,8 @@
 // A person before a VS Code in a browser: what they see, and what they do. One editor and one browser a test file.
 
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join } from "node:path";
+import { join } from "node:path";
 import { type BrowserContext, chromium, type Locator, type Page } from "playwright-core";
 import { Profile } from "../../../scripts/editor.mjs";
 
@@ -23,8 +23,8 @@ export interface Options {
   /** Whether the folder is trusted from the start. */
   trusted?: boolean;
   viewport?: { width: number; height: number };
-  /** More extensions to install, as folders. */
-  extensions?: string[];
+  /** A suite to run inside the extension host, and an extension to run with it from its folder. */
+  inside?: { suite: string; extension: string };
 }
 
 export class Editor {
@@ -33,44 +33,33 @@ export class Editor {
     readonly folder: string,
     private readonly context: BrowserContext,
     private readonly endServer: () => Promise<void>,
-    private readonly place: string,
+    readonly place: string,
+    /** Resolves with what a suite inside the extension host ended with, and what it said. */
+    readonly suiteEnded: Promise<{ code: number; said: string }>,
   ) {}
 
   /** Starts an editor with the packaged extension in a clean profile, on a fresh folder. */
-  static async open({ files, settings = {}, trusted = true, viewport, extensions = [] }: Options): Promise<Editor> {
+  static async open(options: Options): Promise<Editor> {
     const place = mkdtempSync(join(tmpdir(), "gradsense-browser-"));
     const folder = join(place, "work");
-    for (const [name, text] of Object.entries(files)) {
+    for (const [name, text] of Object.entries(options.files)) {
       mkdirSync(join(folder, name, ".."), { recursive: true });
-      writeFileSync(join(folder, name), text);
+      writeFileSync(join(folder, name), text, { mode: 0o755 });
     }
     const profile = new Profile(join(place, "profile"));
-    const trust = trusted
-      ? { "security.workspace.trust.enabled": false }
-      : { "security.workspace.trust.startupPrompt": "never" };
-    profile.configure({
-      "gradsense.interpreter": PYTHON,
-      "git.enabled": false,
-      "editor.minimap.enabled": false,
-      "window.commandCenter": false,
-      "workbench.colorTheme": "Default Dark Modern",
-      ...trust,
-      ...settings,
-    });
+    profile.configure(settingsOf(options));
     profile.install(VSIX);
-    for (const extension of extensions)
-      cpSync(extension, join(profile.folder, "extensions", basename(extension)), { recursive: true });
     const server = await profile.serve();
     const context = await chromium.launchPersistentContext(join(place, "browser"), {
       executablePath: BROWSER,
       headless: true,
-      viewport: viewport ?? { width: 1280, height: 800 },
+      viewport: options.viewport ?? { width: 1280, height: 800 },
       args: [...ARGS, ...MORE_ARGS],
     });
     await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: server.origin });
     const page = context.pages()[0] ?? (await context.newPage());
-    const editor = new Editor(page, folder, context, server.end, place);
-    await page.goto(server.url(folder));
+    const editor = new Editor(page, folder, context, server.end, place, suiteIn(page));
+    await page.goto(server.url(folder, payloadOf(options, server.origin)));
     await page.waitForSelector(".monaco-workbench", { timeout: LONG });
     await page.waitForSelector(".explorer-folders-view .monaco-list-row", { timeout: LONG });
     return editor;
@@ -196,6 +185,42 @@ export class Editor {
       }
     }
   }
+}
+
+function settingsOf({ settings = {}, trusted = true }: Options): Record<string, unknown> {
+  return {
+    "gradsense.interpreter": PYTHON,
+    "git.enabled": false,
+    "editor.minimap.enabled": false,
+    "window.commandCenter": false,
+    "workbench.colorTheme": "Default Dark Modern",
+    ...(trusted
+      ? { "security.workspace.trust.enabled": false }
+      : { "security.workspace.trust.startupPrompt": "never" }),
+    ...settings,
+  };
+}
+
+/** What VS Code's own test driver hands to the page, in the words of a page. */
+function payloadOf({ inside }: Options, origin: string): Record<string, string> {
+  if (!inside) return {};
+  const remote = (path: string) => `vscode-remote://${new URL(origin).host}${path}`;
+  const payload = [
+    ["extensionDevelopmentPath", remote(inside.extension)],
+    ["extensionTestsPath", remote(inside.suite)],
+  ];
+  return { payload: JSON.stringify(payload) };
+}
+
+function suiteIn(page: Page): Promise<{ code: number; said: string }> {
+  const said: string[] = [];
+  return new Promise((resolve, reject) => {
+    const log = page.exposeFunction("codeAutomationLog", (kind: string, words: unknown[]) =>
+      said.push([kind, ...words].join(" ")),
+    );
+    const exit = page.exposeFunction("codeAutomationExit", (code: number) => resolve({ code, said: said.join("\n") }));
+    Promise.all([log, exit]).catch(reject);
+  });
 }
 
 /** Runs in the page: the text that lies above each squiggle. */

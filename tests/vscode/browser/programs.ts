@@ -37,3 +37,50 @@ for step in range(5):
     running += loss_a
 print(running)
 `;
+
+function notebook(...cells: string[]): string {
+  const made = cells.map((source, index) => ({
+    cell_type: "code",
+    execution_count: null,
+    id: `cell-${index}`,
+    metadata: {},
+    outputs: [],
+    source: source.split(/(?<=\n)/),
+  }));
+  const kernelspec = { display_name: "Python 3", language: "python", name: "python3" };
+  return JSON.stringify(
+    { cells: made, metadata: { kernelspec, language_info: { name: "python" } }, nbformat: 4, nbformat_minor: 5 },
+    null,
+    1,
+  );
+}
+
+/** The texts of a notebook's code cells. */
+export function sourcesOf(text: string): string[] {
+  const { cells } = JSON.parse(text) as { cells: { cell_type: string; source: string[] | string }[] };
+  return cells
+    .filter((cell) => cell.cell_type === "code")
+    .map(({ source }) => (typeof source === "string" ? source : source.join("")));
+}
+
+/** A notebook with a list that keeps graphs, and a write in place that breaks a backward. */
+export const NOTEBOOK = notebook(
+  `import torch
+from torch import nn
+
+x = torch.linspace(-3, 3, 64).unsqueeze(1)
+y = torch.sin(x)`,
+  `model = nn.Sequential(nn.Linear(1, 32), nn.Tanh(), nn.Linear(32, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+losses = []`,
+  `for step in range(20):
+    loss = nn.functional.mse_loss(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    losses.append(loss)`,
+  `probe = x.clone().requires_grad_(True)
+bump = torch.exp(-model(probe) ** 2)
+bump += 0.5
+bump.sum().backward()`,
+);

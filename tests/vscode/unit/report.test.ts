@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { memoryPlot } from "../../../client/src/memoryPlot";
+import { isTrouble, type Pass, readReport, summaryOf } from "../../../client/src/report";
+import { reportPage } from "../../../client/src/reportHtml";
+import { reportText } from "../../../client/src/reportText";
+
+const ASSETS = { style: "s.css", script: "s.js", cspSource: "https://x", nonce: "abc" };
+const FRAME = { path: "/w/train.py", line: 16, name: "forward", text: "h = torch.sigmoid(x)", user: true };
+const RAISES = {
+  outcome: "raises",
+  error: { type: "RuntimeError", message: "one of the variables <needed> has been modified\nmore" },
+  walk: { path: "/w/train.py", line: 37 },
+  saved: { path: "/w/train.py", line: 16, op: "sigmoid" },
+  written: [{ path: "/w/train.py", line: 17, op: "add_" }],
+  forward_traceback: [FRAME, { ...FRAME, path: "/lib/functional.py", user: false }],
+  device: "cpu",
+  torch: "2.13.0",
+};
+
+function pass(alive: number, gpu?: [number, number]): Pass {
+  const [allocated, reserved] = gpu ?? [null, null];
+  return { line: 3, nodes: alive / 100, saved_tensors: 2, saved_bytes: 10, alive_bytes: alive, allocated, reserved };
+}
+
+test("a raise is told with its three lines", () => {
+  const summary = summaryOf(readReport(RAISES));
+  assert.match(summary, /RuntimeError on line 37: one of the variables/);
+  assert.match(summary, /Saved on line 16 by sigmoid\. Written on line 17\./);
+  assert.doesNotMatch(summary, /more/);
+});
+
+test("growth is told with who holds it", () => {
+  const report = readReport({ outcome: "grows", holders: [{ name: "running", path: "/w/a.py", line: 39 }] });
+  assert.match(summaryOf(report), /grows.*running.*line 39/);
+  assert.ok(isTrouble(report));
+});
+
+test("whatever is sent gives a report", () => {
+  for (const value of [
+    null,
+    undefined,
+    3,
+    "x",
+    [],
+    {},
+    { passes: [null, 3], error: {}, holders: "no", loss: ["a", 1] },
+  ]) {
+    const report = readReport(value);
+    assert.ok(summaryOf(report).length > 0);
+    assert.ok(reportPage(report, "t", ASSETS).includes("</html>"));
+  }
+});
+
+test("a clean run is no trouble", () => {
+  assert.ok(!isTrouble(readReport({ outcome: "clean" })));
+});
+
+test("the page shows what happened, and text stays text", () => {
+  const page = reportPage(readReport(RAISES), "<train>", ASSETS);
+  assert.ok(page.includes("one of the variables &lt;needed&gt;"));
+  assert.ok(page.includes("&lt;train&gt;"));
+  assert.ok(page.includes('data-path="/w/train.py" data-line="17"'));
+  assert.ok(page.includes("all 2 frames"));
+});
+
+test("the page may load nothing but its own style and script", () => {
+  const page = reportPage(readReport(RAISES), "t", ASSETS);
+  assert.match(page, /default-src &#39;none&#39;; style-src https:\/\/x; script-src &#39;nonce-abc&#39;/);
+  assert.doesNotMatch(page, /style="|onclick=/);
+});
+
+test("the text for an issue names the lines", () => {
+  const text = reportText(readReport(RAISES), "train.py");
+  assert.match(text, /saved at \/w\/train\.py:16 by `sigmoid`/);
+  assert.match(text, /File "\/w\/train\.py", line 16, in forward/);
+});
+
+test("the plot has a bar for each pass, the higher the more is alive", () => {
+  const svg = memoryPlot([pass(1000), pass(2000), pass(4000)]);
+  const heights = [...svg.matchAll(/<rect class="bar alive"[^>]* height="([\d.]+)"/g)].map((found) => Number(found[1]));
+  assert.equal(heights.length, 3);
+  assert.ok(Math.abs((heights[2] ?? 0) / (heights[0] ?? 1) - 4) < 0.05);
+});
+
+test("on a GPU the plot shows what is allocated, and a line for what is reserved", () => {
+  const svg = memoryPlot([pass(1, [1e6, 2e6]), pass(1, [1e6, 3e6])]);
+  assert.match(svg, /<polyline class="line reserved"/);
+  assert.match(svg, /pass 1: 1 MB allocated on the GPU/);
+});
+
+test("one pass is no plot", () => {
+  assert.equal(memoryPlot([pass(10)]), "");
+});
