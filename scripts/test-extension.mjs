@@ -67,7 +67,13 @@ function nodeTests(folder, only, env = {}) {
   const chosen = all.filter((name) => only.length === 0 || only.some((word) => name.includes(word)));
   if (chosen.length === 0) return 0;
   const files = chosen.map((name) => join(BUILT, folder, name.replace(/\.ts$/, ".js")));
-  const options = ["--test", "--test-reporter=spec", "--test-concurrency=1", "--test-timeout=240000", "--enable-source-maps"];
+  const options = [
+    "--test",
+    "--test-reporter=spec",
+    "--test-concurrency=1",
+    "--test-timeout=240000",
+    "--enable-source-maps",
+  ];
   return run(process.execPath, [...options, ...files], { ...env, NODE_OPTIONS: "" });
 }
 
@@ -91,7 +97,7 @@ async function bundleTests() {
       external: ["vscode", "playwright-core", "esbuild"],
       // The scripts find the project by where they are, which bundling would change.
       define: { "import.meta.url": url },
-      logLevel: "warning",
+      logLevel: "error",
     });
   }
 }

@@ -89,10 +89,18 @@ export class Editor {
 
   /** Opens a file from the explorer, and waits for its text. */
   async openFile(name: string): Promise<void> {
-    await this.page.locator(".explorer-folders-view .monaco-list-row", { hasText: name }).dblclick();
-    await this.page.waitForSelector(
-      name.endsWith(".ipynb") ? ".notebook-editor .cell-list-container" : ".monaco-editor .view-line",
-    );
+    const notebook = name.endsWith(".ipynb");
+    await this.eventually(async () => {
+      await this.page.locator(".explorer-folders-view .monaco-list-row", { hasText: name }).dblclick();
+      const shown = notebook ? ".notebook-editor .cell-list-container" : ".editor-instance .view-line";
+      try {
+        await this.page.waitForSelector(shown, { timeout: 8_000 });
+      } catch (error) {
+        // Before VS Code has read what its extensions bring, it takes a notebook for text.
+        if (notebook) await this.command("View: Close Editor");
+        throw error;
+      }
+    });
   }
 
   /** Runs a command by its title, from the palette. */

@@ -33,6 +33,14 @@ test("a step is not run, and the person is told why", () =>
   editor.watch("untrusted-run", async () => {
     await editor.goTo(26);
     await editor.page.keyboard.press("Control+Alt+g");
+    await editor.notification("only in a trusted workspace").waitFor();
     await editor.shot("untrusted");
     assert.equal(existsSync(join(editor.folder, MARK)), false);
+  }));
+
+test("once it is trusted, its own interpreter is used", () =>
+  editor.watch("untrusted-trust", async () => {
+    await editor.notification("only in a trusted workspace").getByText("Manage Workspace Trust").click();
+    await editor.page.getByRole("button", { name: "Trust", exact: true }).click();
+    await editor.eventually(async () => assert.ok(existsSync(join(editor.folder, MARK))));
   }));
