@@ -6,7 +6,7 @@ import * as vscode from "vscode";
 import { askPython, type Candidate, type Choice, choose, OLDEST, whyUnfit } from "./choosing";
 import { chooserCommand, fromEnvironments, fromPythonExtension, watchEnvironments } from "./environments";
 import { log, textOf } from "./logging";
-import { asCommand, SECTION, setting } from "./settings";
+import { asCommand, folderOf, SECTION, setting } from "./settings";
 
 const ON_PATH =
   process.platform === "win32"
@@ -35,9 +35,9 @@ export class Interpreters implements vscode.Disposable {
     return choice;
   }
 
-  /** The Python of the user's programs for a resource, as a command. */
+  /** The Python that was chosen for the user's programs, as a command; where none was, the server looks for one. */
   async program(scope: vscode.Uri | undefined): Promise<readonly string[] | undefined> {
-    for await (const candidate of this.candidates(scope)) return candidate.command;
+    for await (const candidate of this.chosen(scope)) return candidate.command;
     return undefined;
   }
 
@@ -61,7 +61,12 @@ export class Interpreters implements vscode.Disposable {
   }
 
   private async *candidates(scope: vscode.Uri | undefined): AsyncGenerator<Candidate> {
-    const set = asCommand(setting("interpreter", scope));
+    yield* this.chosen(scope);
+    for (const command of ON_PATH) yield { source: "the search path", command };
+  }
+
+  private async *chosen(scope: vscode.Uri | undefined): AsyncGenerator<Candidate> {
+    const set = asCommand(setting("interpreter", scope), folderOf(scope));
     if (set) yield { source: "the setting gradsense.interpreter", command: set };
     // What these extensions choose may lie in the workspace, and so must not be started before it is trusted.
     if (vscode.workspace.isTrusted) {
@@ -77,7 +82,6 @@ export class Interpreters implements vscode.Disposable {
         }
       }
     }
-    for (const command of ON_PATH) yield { source: "the search path", command };
   }
 }
 

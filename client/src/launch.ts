@@ -3,7 +3,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import type { Python } from "./choosing";
-import { asCommand, setting } from "./settings";
+import { asCommand, folderOf, setting } from "./settings";
 
 export interface Launch {
   command: string;
@@ -23,7 +23,7 @@ const LIMIT_MS = 15_000;
  */
 export async function launchOf(extensionPath: string, python: Python | undefined): Promise<Launch | undefined> {
   const cwd = extensionPath;
-  const own = asCommand(setting("path"));
+  const own = asCommand(setting("path"), folderOf(undefined));
   if (own) return { command: own[0] as string, args: [...own.slice(1), "server"], cwd };
   if (!python) return undefined;
   const [command = "", ...args] = python.command;

@@ -29,6 +29,13 @@ const STOP_MS = 3_000;
 /** Settings after whose change another server is needed. */
 const NEED_RESTART = ["interpreter", "importStrategy", "path"];
 
+/** Writes its troubles to the log and nowhere else: what a person must know, `Server` tells them. */
+class QuietClient extends LanguageClient {
+  override error(message: string, data?: unknown): void {
+    super.error(message, data, false);
+  }
+}
+
 /** The one server of this window, for all its folders. */
 export class Server implements vscode.Disposable {
   private readonly healthChanged = new vscode.EventEmitter<Health>();
@@ -129,7 +136,7 @@ export class Server implements vscode.Disposable {
     }
     this.python = choice.server;
     log.info(`starting ${[launch.command, ...launch.args].join(" ")}`);
-    const client = new LanguageClient(
+    const client = new QuietClient(
       SECTION,
       "GradSense",
       { command: launch.command, args: launch.args, options: { cwd: launch.cwd } },

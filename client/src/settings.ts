@@ -1,5 +1,7 @@
 // The settings under "gradsense", as the client reads them and as the server is told them.
 
+import { homedir } from "node:os";
+import { isAbsolute, join } from "node:path";
 import * as vscode from "vscode";
 
 export const SECTION = "gradsense";
@@ -7,6 +9,12 @@ export const SECTION = "gradsense";
 /** Settings that are no business of the server's. */
 const CLIENT_ONLY = ["importStrategy", "path", "trace", "gutterMarks"];
 const CLIENT_ONLY_OF_RUN = ["openReport", "kernel"];
+
+/** The path of the workspace folder that a resource is in, or of the first one. */
+export function folderOf(scope: vscode.Uri | undefined): string | undefined {
+  const folder = scope && vscode.workspace.getWorkspaceFolder(scope);
+  return (folder ?? vscode.workspace.workspaceFolders?.[0])?.uri.fsPath;
+}
 
 /** A setting of a resource, or of the window. */
 export function setting<T>(name: string, scope?: vscode.ConfigurationScope): T | undefined {
@@ -32,10 +40,27 @@ export function forServer(section: unknown, interpreter: readonly string[] | und
   return settings;
 }
 
-/** A command given as text or as a list of its parts; undefined where it is empty. */
-export function asCommand(value: unknown): string[] | undefined {
+/**
+ * A command given as text or as a list of its parts; undefined where it is empty.
+ *
+ * `~`, `${userHome}`, `${workspaceFolder}` and `${env:NAME}` stand for what they do elsewhere in VS Code, and a program
+ * with a folder in its name lies in the workspace folder, where its name is not a whole path.
+ *
+ * @param folder the path of the workspace folder
+ */
+export function asCommand(value: unknown, folder: string | undefined): string[] | undefined {
   const parts = (typeof value === "string" ? [value] : Array.isArray(value) ? value : []).map(String);
-  return parts[0]?.trim() ? parts : undefined;
+  if (!parts[0]?.trim()) return undefined;
+  const [program = "", ...args] = parts.map((part) => expand(part.trim(), folder));
+  const inFolder = folder && /[\\/]/.test(program) && !isAbsolute(program);
+  return [inFolder ? join(folder, program) : program, ...args];
+}
+
+function expand(text: string, folder: string | undefined): string {
+  return text
+    .replace(/^~(?=$|[\\/])|\$\{userHome\}/g, () => homedir())
+    .replace(/\$\{workspaceFolder\}/g, (whole) => folder ?? whole)
+    .replace(/\$\{env:([^}]+)\}/g, (_, name: string) => process.env[name] ?? "");
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

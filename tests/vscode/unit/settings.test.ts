@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { homedir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 import { asCommand, forServer } from "../../../client/src/settings";
 import { faceOf } from "../../../client/src/status";
@@ -20,9 +22,18 @@ test("the editor's own settings are left as they are", () => {
 });
 
 test("a command is text or a list, and empty is none", () => {
-  assert.deepEqual(asCommand("/py"), ["/py"]);
-  assert.deepEqual(asCommand(["py", "-3"]), ["py", "-3"]);
-  for (const empty of ["", " ", [], undefined, null, 3]) assert.equal(asCommand(empty), undefined);
+  assert.deepEqual(asCommand("/py", "/w"), ["/py"]);
+  assert.deepEqual(asCommand(["py", "-3"], "/w"), ["py", "-3"]);
+  for (const empty of ["", " ", [], undefined, null, 3]) assert.equal(asCommand(empty, "/w"), undefined);
+});
+
+test("a command may be named from the workspace folder, the home folder or a variable", () => {
+  process.env.GRADSENSE_TEST_FOLDER = "/opt";
+  assert.deepEqual(asCommand(".venv/bin/python", "/w"), [join("/w", ".venv/bin/python")]);
+  assert.deepEqual(asCommand("${workspaceFolder}/py", "/w"), ["/w/py"]);
+  assert.deepEqual(asCommand("~/py", "/w"), [`${homedir()}/py`]);
+  assert.deepEqual(asCommand("${env:GRADSENSE_TEST_FOLDER}/py", undefined), ["/opt/py"]);
+  assert.deepEqual(asCommand("python3", "/w"), ["python3"]);
 });
 
 test("the status item says how the server is", () => {
