@@ -6,6 +6,7 @@ import pytest
 
 from gradsense.check import check_source
 from gradsense.fixes.fix import Applicability
+from gradsense.rules.registry import all_rules
 from gradsense.syntax import Source, apply_edits
 
 HEAD = """\
@@ -146,3 +147,24 @@ def test_the_first_offer(program: str, gone: list[str], new: list[str]) -> None:
     before, after = text.splitlines(), apply_edits(text, fix.edits).splitlines()
     assert [line for line in before if line not in after] == gone
     assert [line for line in after if line not in before] == new
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "w -= 0.1 * w.grad",
+        "head.weight -= 0.1 * head.weight.grad",
+        "for p in head.parameters():\n    p.sub_(0.1 * p.grad)",
+        "for p, g in zip(head.parameters(), [p.grad for p in head.parameters()]):\n    p -= 0.1 * g",
+    ],
+)
+def test_an_update_by_hand_goes_under_no_grad_and_nowhere_else(update: str) -> None:
+    text = HEAD + f"w = torch.zeros(4, requires_grad=True)\n(head(w) + w.sum()).sum().backward()\n{update}\n"
+    [finding] = check_source(Source.from_text("train.py", text)).findings
+    assert [fix.title.split("` ")[-1] for fix in finding.fixes] == ["under `torch.no_grad()`"]
+
+
+def test_titles_of_reordering_say_what_changes() -> None:
+    example = all_rules()["GS205"].example
+    [finding] = check_source(Source.from_text("train.py", example)).findings
+    assert all(": " in fix.title for fix in finding.fixes if fix.applicability is Applicability.UNSAFE)

@@ -225,14 +225,26 @@ def _wasted(machine: Machine) -> None:
         parameters = {t for t in lost if t.parameter}
         if not parameters:
             continue
-        use = _entrance(machine, walk, parameters)
-        if use is not None and use.key not in seen:
-            seen.add(use.key)
-            machine.events.append(WastedWalk(place=walk.place, walk=walk, use=use))
+        found = _entrance(machine, walk, parameters)
+        if found is None or found[0].key in seen:
+            continue
+        use, node = found
+        others = _other_walks(machine, node, walk)
+        if any(other.kind != "grad" or other.targets & lost for other in others):
+            # Another walk may need what lies behind.
+            continue
+        seen.add(use.key)
+        machine.events.append(WastedWalk(place=walk.place, walk=walk, use=use, asked=bool(others)))
 
 
-def _entrance(machine: Machine, walk: Walk, lost: set[Tensor]) -> Place | None:
-    """Where a value that depends only on the lost parameters enters the rest of the graph."""
+def _other_walks(machine: Machine, node: Node, walk: Walk) -> list[Walk]:
+    """The other walks that go through a node."""
+    late = [w for w in machine.walks if w is not walk and w.order > node.order]
+    return [w for w in late if w.root is not None and node in machine.below([machine.edge(w.root)])]
+
+
+def _entrance(machine: Machine, walk: Walk, lost: set[Tensor]) -> tuple[Place, Node] | None:
+    """Where a value that depends only on the lost parameters enters the rest of the graph, and the node there."""
     assert walk.root is not None
     order = sorted(machine.below([machine.edge(walk.root)]), key=lambda n: n.order)
     below: dict[Node, tuple[bool, int]] = {}
@@ -250,7 +262,8 @@ def _entrance(machine: Machine, walk: Walk, lost: set[Tensor]) -> Place | None:
             pure, count = below[parent]
             if pure and count >= 2 and parent.output is not None:
                 makers = [n for n in order if any(p.accumulates in lost for p in n.parents)]
-                return _call_without(node.place, makers) or in_frame_of(node.place, list(parent.output.stores))
+                place = _call_without(node.place, makers) or in_frame_of(node.place, list(parent.output.stores))
+                return place, node
     return None
 
 
@@ -274,9 +287,17 @@ def _unused(machine: Machine) -> None:
     by_place: dict[PlaceKey, list[Forward]] = {}
     for forward in machine.forwards:
         by_place.setdefault(forward.place.key, []).append(forward)
-    for forwards in by_place.values():
-        if all(_is_unused(machine, forward, busy) for forward in forwards):
-            machine.events.append(ForwardUnused(place=forwards[-1].place))
+    unused = [group for group in by_place.values() if all(_is_unused(machine, one, busy) for one in group)]
+    needed = _lines_of_walked(machine) if unused else set()
+    for group in unused:
+        machine.events.append(ForwardUnused(place=group[-1].place, needed=needed))
+
+
+def _lines_of_walked(machine: Machine) -> set[tuple[str, int]]:
+    """The lines on which something was made that a walk took, and those of the calls that led there."""
+    roots = [machine.edge(walk.root) for walk in machine.walks if walk.root is not None]
+    places = (p for node in machine.below(roots) for p in (node.place, *node.place.stack))
+    return {(place.path, place.line) for place in places}
 
 
 def _cuts_of(event: DeadTerm | NeverReached | GraphLost) -> tuple[Cut, ...]:

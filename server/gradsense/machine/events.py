@@ -19,6 +19,7 @@ class Event:
         place: where it surfaces: the line that torch's traceback would end on, or the line concerned.
         sure: whether every fact of its proof is known.
         raises: whether torch raises there.
+        silent: whether torch says nothing and computes something else than the program means.
         ends: whether the path ends there if it surely does. What an old torch did instead may be followed.
         caught: an `except` of the program takes the error.
         assumed: found in a call that we assume a caller to make.
@@ -28,6 +29,7 @@ class Event:
     """
 
     raises: ClassVar[bool] = False
+    silent: ClassVar[bool] = False
     ends: ClassVar[bool] = True
 
     place: Place
@@ -122,6 +124,8 @@ class SavedModified(Event):
 class SilentlyModified(Event):
     """A saved tensor was written without a version bump: no error, a wrong gradient."""
 
+    silent = True
+
     node: Node
     saved: Saved
     write: Write
@@ -135,6 +139,8 @@ class SilentlyModified(Event):
 @dataclass(eq=False, kw_only=True)
 class InputOverwritten(Event):
     """A name is read whose tensor a module with `inplace=True` has written since: no error, and another value."""
+
+    silent = True
 
     tensor: Tensor
     write: Write
@@ -243,6 +249,8 @@ class GraphLost(Event):
         how: `promoted` (`requires_grad_()` on a computed value) or `tensor` (`torch.tensor(…, requires_grad=True)`).
     """
 
+    silent = True
+
     how: str
     cuts: tuple[Cut, ...] = ()
     tensor: Tensor | None = None
@@ -266,6 +274,8 @@ class NotScalar(Event):
 class GradOfNonLeaf(Event):
     """`.grad` of a tensor that is not a leaf is None; `raises` when the program then computes with it."""
 
+    silent = True
+
     tensor: Tensor
     read: Place
     used: Place | None = None
@@ -281,6 +291,7 @@ class GradOfNonLeafUsed(GradOfNonLeaf):
     """The None is computed with: TypeError or AttributeError."""
 
     raises = True
+    silent = False
 
 
 @dataclass(eq=False, kw_only=True)
@@ -369,7 +380,13 @@ class GraphGrows(Event):
 
 @dataclass(eq=False, kw_only=True)
 class ForwardUnused(Event):
-    """A network is called with grad mode on, and no walk ever takes what it returns."""
+    """A network is called with grad mode on, and no walk ever takes what it returns.
+
+    Attributes:
+        needed: the lines, by file, on which something was made that is walked.
+    """
+
+    needed: set[tuple[str, int]] = field(default_factory=set)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -403,6 +420,8 @@ class CreateGraphBackward(Event):
 class ConstantGradient(Event):
     """A gradient made without `create_graph=True` is a term of a loss: a constant, silently."""
 
+    silent = True
+
     grad_call: Place
     walk: Walk
 
@@ -414,6 +433,8 @@ class ConstantGradient(Event):
 @dataclass(eq=False, kw_only=True)
 class StaleGradients(Event):
     """A step uses a contribution that an earlier step of the same optimizer used already."""
+
+    silent = True
 
     walk: Walk
     step: Place
@@ -427,6 +448,8 @@ class GradientsDiscarded(Event):
         idle: the step that follows finds no gradient at all.
     """
 
+    silent = True
+
     walk: Walk
     idle: bool = False
 
@@ -438,6 +461,8 @@ class DeadTerm(Event):
     Attributes:
         cut: where it lost its graph, or None where it has one but no optimizer steps what it reaches.
     """
+
+    silent = True
 
     term: Tensor
     walk: Walk
@@ -452,6 +477,8 @@ class DeadTerm(Event):
 class LossNeverWalked(Event):
     """A training loss that no walk takes in, or that is overwritten before one does."""
 
+    silent = True
+
     loss: Tensor
     overwritten: Place | None = None
 
@@ -463,6 +490,8 @@ class NeverReached(Event):
     Attributes:
         cut: where the graph that led to it ends.
     """
+
+    silent = True
 
     parameter: Tensor
     cut: Cut
@@ -476,6 +505,8 @@ class NeverReached(Event):
 @dataclass(eq=False, kw_only=True)
 class StaleValue(Event):
     """Computed from parameters before the loop and walked every pass, saving nothing: no error, never up to date."""
+
+    silent = True
 
     node: Node
     walk: Walk
@@ -510,6 +541,8 @@ class RequiresGradOfNonLeaf(Event):
 class DiscardedResult(Event):
     """An out-of-place method as a statement: its result is thrown away."""
 
+    silent = True
+
     method: str
     tensor: Tensor | None = None
 
@@ -517,6 +550,8 @@ class DiscardedResult(Event):
 @dataclass(eq=False, kw_only=True)
 class UselessMutation(Event):
     """A statement that looks like a change and is none: `x.requires_grad` … `optimizer.zero_grad` without a call."""
+
+    silent = True
 
     what: str
 
@@ -554,10 +589,16 @@ class ReduceWithGraph(Event):
 
 @dataclass(eq=False, kw_only=True)
 class WastedWalk(Event):
-    """A walk goes through another network whose gradients are all zeroed unused (an undetached fake)."""
+    """A walk goes through another network whose gradients are all zeroed unused (an undetached fake).
+
+    Attributes:
+        use: the call that takes the network's output.
+        asked: a gradient of that output is asked for as well, so detaching is not enough.
+    """
 
     walk: Walk
     use: Place
+    asked: bool = False
 
     @property
     def culprit(self) -> Place:

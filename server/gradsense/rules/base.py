@@ -122,6 +122,9 @@ class Rule(Generic[E]):
                         # What is walked once per run of the cell must not be walked never.
                         continue
                     fix = replace(fix, applicability=Applicability.UNSAFE)
+                if event.silent:
+                    # To compute something else is the point of mending what is silently wrong.
+                    fix = replace(fix, applicability=Applicability.UNSAFE)
                 yield replace(fix, title=in_cell_lines(fix.title, event.culprit))
         except Exception:
             _log.debug("fixes of %s at %s", self.code, event.culprit, exc_info=True)

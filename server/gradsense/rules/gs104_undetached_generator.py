@@ -95,7 +95,8 @@ class UndetachedGenerator(Rule[WalkedTwice | WastedWalk]):
             first = line_of(event.first.place, event.culprit)
             return f"{held} still has its graph here, so the walk on {first} frees it: pass `.detach()`"
         walk = line_of(event.walk.place, event.culprit)
-        return f"the walk on {walk} also fills gradients of the network behind this, which are zeroed unused: detach it"
+        how = "detach it, and let the detached one require grad" if event.asked else "detach it"
+        return f"the walk on {walk} also fills gradients of the network behind this, which are zeroed unused: {how}"
 
     def related(self, event: WalkedTwice | WastedWalk) -> Iterable[tuple[Place, str]]:
         if isinstance(event, WalkedTwice):
@@ -107,7 +108,7 @@ class UndetachedGenerator(Rule[WalkedTwice | WastedWalk]):
         return SECOND_TIME if isinstance(event, WalkedTwice) else None
 
     def fixes(self, event: WalkedTwice | WastedWalk) -> Iterator[Fix]:
-        if event.use is None:
+        if event.use is None or (isinstance(event, WastedWalk) and event.asked):
             return
         held = event.held if isinstance(event, WalkedTwice) else None
         yield from detach_argument(event.use, event.first if isinstance(event, WalkedTwice) else event.walk, held)

@@ -47,7 +47,7 @@ for backward does not raise either; it goes stale instead, which is GS107.
 ## Fixes
 
 - Compute it inside the loop, with the statements that it is made of (safe). An attribute set in `__init__` is
-  computed in `forward` where its expression needs nothing but `self`.
+  computed in `forward`; variables that its expression needs are kept in `self`.
 - Detach it (unsafe): it becomes a constant, and what it was computed from is not trained through it. Not offered
   where that would leave nothing to train.
 """

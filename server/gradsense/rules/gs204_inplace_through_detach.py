@@ -46,6 +46,8 @@ addition. `x.detach().clone()`, `x.detach().cpu()` from a GPU and `x.detach() * 
 - Clone where the alias is made, `x.detach().clone()` (safe).
 - Save a copy where the operation takes the tensor in (safe).
 - Write or step after the walk (unsafe: what runs in between sees other values).
+
+Where torch does not notice the write, every fix is unsafe: the gradient becomes another one, the right one.
 """
 
 from __future__ import annotations

@@ -52,13 +52,17 @@ nothing requires grad.
 - Write under `torch.no_grad()`, for views of a parameter (safe). Turn `inplace` off, for a module behind a hook
   (safe).
 - Copy the parts, or the expanded tensor, where they are made.
+
+All are unsafe for an expanded tensor: not every write to one raises, and then all rows that are one in memory are
+written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from gradsense.fixes.fix import Fix
+from gradsense.fixes.fix import Applicability, Fix
 from gradsense.machine.events import ViewWritten
 from gradsense.machine.place import Place
 from gradsense.machine.tri import YES
@@ -96,16 +100,22 @@ class InplaceOnMultiView(Rule[ViewWritten]):
         return VIEWS[event.why]
 
     def fixes(self, event: ViewWritten) -> Iterator[Fix]:
-        tensor = event.tensor
-        if event.why == "hook" and event.spot is not None:
-            yield from turn_off(event.spot, event.place)
-        if event.why == "expanded":
-            yield from copy_of(tensor.made)
-        if event.why == "detach":
-            yield from detach_instead(event.place)
-        base = tensor.base
-        if base is not None and base.leaf and base.needs is YES:
-            yield from under_no_grad(event.place, tensor_name(tensor, "it"))
-        yield from moving(event.place, tensor)[1]
-        if event.why == "multi":
-            yield from copies_of_parts(tensor.made)
+        for fix in _fixes(event):
+            # Not every write to an expanded tensor raises: one may have written all rows that are one in memory.
+            yield replace(fix, applicability=Applicability.UNSAFE) if event.why == "expanded" else fix
+
+
+def _fixes(event: ViewWritten) -> Iterator[Fix]:
+    tensor = event.tensor
+    if event.why == "hook" and event.spot is not None:
+        yield from turn_off(event.spot, event.place)
+    if event.why == "expanded":
+        yield from copy_of(tensor.made)
+    if event.why == "detach":
+        yield from detach_instead(event.place)
+    base = tensor.base
+    if base is not None and base.leaf and base.needs is YES:
+        yield from under_no_grad(event.place, tensor_name(tensor, "it"))
+    yield from moving(event.place, tensor)[1]
+    if event.why == "multi":
+        yield from copies_of_parts(tensor.made)

@@ -59,6 +59,8 @@ print(f"mean loss {total / 5:.4f}")
   waits for the device once a step.
 - Accumulate without the graph with `.detach()`: safe. The total stays a tensor on its device, and one `.item()` at the
   end waits once. Right before an `all_reduce`, too.
+- Where the total is walked itself, detach what it brings along from the pass before: unsafe, as gradients no longer
+  reach back there.
 """
 
 from __future__ import annotations

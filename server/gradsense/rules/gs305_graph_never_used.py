@@ -127,7 +127,7 @@ class GraphNeverUsed(Rule[GraphGrows | ForwardUnused]):
 
     def fixes(self, event: GraphGrows | ForwardUnused) -> Iterator[Fix]:
         if isinstance(event, ForwardUnused):
-            yield from statement_without_grad(event.place, safe)
+            yield from statement_without_grad(event.place, safe, event.needed)
             yield from function_without_grad(event.place)
             return
         yield from fixes_without_grad(event)

@@ -54,9 +54,10 @@ for step in range(3):
 - Drop what cuts (`.detach()`, `.item()`, a decorator or `with torch.no_grad()` around the forward), or `torch.stack`
   for `torch.tensor`: safe, as the values stay and the program did not run before. Unsafe where a `with` holds other
   statements that would be recorded, too.
-- What has no gradient by nature needs another formula: the compared value itself instead of the comparison, `rsample()`
-  for `sample()`, no cast to an integer. Unsafe, since values change. For `argmax` none is offered: compute the loss on
-  the logits.
+- What has no gradient by nature needs another formula: the compared value itself or a sigmoid instead of the
+  comparison, the probability of the class for `argmax(1) == y`, the expected class for another `argmax`, `rsample()`
+  for `sample()`, no cast to an integer. Unsafe, since values change. For drawing and counting (`multinomial`,
+  `bincount`) and for what numpy computes none is offered: the loss has to be written anew.
 - Where `requires_grad_()` hides the loss of the graph, it goes with what cut. Unsafe, as every fix of a silent fault:
   the parameters begin to learn.
 """

@@ -54,6 +54,8 @@ print(gate.weight.grad)
 
 - Take the cut away: unsafe, since the parameter begins to learn. Where it was meant to be frozen, take it out of the
   optimizer instead.
+- Round in the forward only, `x + (torch.round(x) - x).detach()`, and so with other operations whose gradient is zero:
+  unsafe for the same reason.
 """
 
 from __future__ import annotations

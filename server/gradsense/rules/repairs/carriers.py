@@ -14,12 +14,20 @@ from gradsense.rules.editing import Code
 _DEPTH = 60
 
 
-def carriers(code: Code, value: ast.expr, tensor: Tensor, *, sure: bool = True) -> Iterator[ast.expr]:
+def carriers(
+    code: Code, value: ast.expr, tensor: Tensor, *, sure: bool = True, what: Value = None
+) -> Iterator[ast.expr]:
     """The parts of a value through which a tensor comes into it; displays are looked into.
 
     Args:
         sure: whether the tensor is surely in the value, so that a value that is no display is a part by itself.
+        what: what the value was, where that is known: it tells which part of a display the tensor is in.
     """
+    known = _parts_that_hold(value, what, tensor)
+    if known:
+        for part, held in known:
+            yield from carriers(code, part, tensor, what=held)
+        return
     parts = parts_of(value)
     if parts is None:
         if sure or carries(code, value, tensor):
@@ -28,6 +36,16 @@ def carriers(code: Code, value: ast.expr, tensor: Tensor, *, sure: bool = True) 
     for part in parts:
         if carries(code, part, tensor):
             yield from carriers(code, part, tensor)
+
+
+def _parts_that_hold(value: ast.expr, what: Value, tensor: Tensor) -> list[tuple[ast.expr, Value]]:
+    """The parts of a tuple or list display that hold a tensor, each with what it was."""
+    if not isinstance(value, ast.Tuple | ast.List) or not isinstance(what, tuple | ListValue):
+        return []
+    items = what.items if isinstance(what, ListValue) else list(what)
+    if len(items) != len(value.elts) or any(isinstance(one, ast.Starred) for one in value.elts):
+        return []
+    return [(part, item) for part, item in zip(value.elts, items, strict=True) if holds(item, tensor)]
 
 
 def parts_of(value: ast.expr) -> list[ast.expr] | None:

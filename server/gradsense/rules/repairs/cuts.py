@@ -12,12 +12,14 @@ from gradsense.fixes.methods import call_instead, drop_last, rename_method, repl
 from gradsense.fixes.remove import remove_statement
 from gradsense.fixes.torch_names import meaning, spelling
 from gradsense.fixes.tree import same_expression
+from gradsense.machine.books import ZERO_GRADIENT
 from gradsense.machine.graph import Cut
 from gradsense.rules.editing import Code, code_of, safe, unsafe
 from gradsense.rules.repairs.frozen import thaw
 from gradsense.rules.repairs.grad_modes import record_again
 from gradsense.rules.repairs.repair import Repair
-from gradsense.rules.repairs.soft import soft_argmax, soft_comparison, used_as_index
+from gradsense.rules.repairs.soft import soft_argmax, soft_comparison, soft_hit, straight_through, used_as_index
+from gradsense.rules.wording import quoted
 
 # Distributions of torch whose samples have no gradient.
 _DISCRETE = frozenset({
@@ -72,10 +74,25 @@ def repairs(cut: Cut, walk: ast.AST | None = None) -> Iterator[Repair]:
         )
     elif cut.how == "argmax" and isinstance(expression, ast.Call):
         yield from soft_argmax(code, expression, cut)
+        yield from soft_hit(code, expression)
+    elif cut.how in ZERO_GRADIENT and isinstance(expression, ast.Call):
+        yield from straight_through(code, expression)
+    elif cut.how == "state_dict" and isinstance(expression, ast.Call):
+        yield from _named_parameters(code, expression)
     elif not cut.how.startswith(("int", "uint", "bool")) or used_as_index(code, expression):
         return
     elif isinstance(expression, ast.Call):
         yield Repair(f"drop `{_spelt(expression)}`", _without_cast(code, expression), False)
+
+
+def _named_parameters(code: Code, call: ast.Call) -> Iterator[Repair]:
+    """`net.named_parameters()` for `net.state_dict().items()`."""
+    outer = next((one for one in reversed(code.ancestors(call)) if isinstance(one, ast.Call)), None)
+    if outer is None or not isinstance(call.func, ast.Attribute) or call.args or call.keywords:
+        return
+    if isinstance(outer.func, ast.Attribute) and outer.func.value is call and outer.func.attr == "items":
+        new = f"{code.text(call.func.value)}.named_parameters()"
+        yield Repair(f"take {quoted(new)}", replace_expression(code.source, code.tree, outer, new), False)
 
 
 def _leaves_torch(code: Code, expression: ast.expr) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from gradsense.fixes.fix import Edits, Fix
 from gradsense.fixes.tree import FunctionNode
@@ -43,11 +43,22 @@ def fixes_without_grad(event: GraphGrows) -> Iterator[Fix]:
     yield from statement_without_grad(place, offer)
 
 
-def statement_without_grad(place: Place, offer: Offer) -> Iterator[Fix]:
-    """Puts the statement at a place under `no_grad`, where it is no block."""
+def statement_without_grad(
+    place: Place, offer: Offer, needed: Collection[tuple[str, int]] = frozenset()
+) -> Iterator[Fix]:
+    """Puts the statement at a place under `no_grad`, where it is no block.
+
+    Args:
+        place: the call that builds the graph.
+        offer: how far the fix may be trusted.
+        needed: lines, by file, on which something is made that needs its graph: the statement must not have one.
+    """
     code = code_of(place)
     statement = code.statement(place.node)
-    if statement is not None and not hasattr(statement, "body"):
+    if statement is None:
+        return
+    lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+    if not hasattr(statement, "body") and not any((place.path, line) in needed for line in lines):
         edits = wrap_in(code.source, code.tree, [statement])
         yield from offer(f"Run line {statement.lineno} under `torch.no_grad()`", edits)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from gradsense.fixes.fix import Edits, combine
 from gradsense.fixes.keywords import callee_name, set_keyword
 from gradsense.fixes.layout import delete_lines, ends_line, indentation, insertion, start_of
+from gradsense.fixes.methods import replace_expression
 from gradsense.fixes.remove import remove_statement
 from gradsense.fixes.strings import lines_inside_strings
 from gradsense.fixes.tree import last_line
@@ -36,7 +37,7 @@ def record_again(code: Code, place: Place, walk: ast.AST | None) -> Iterator[Rec
         return
     if isinstance(statement, ast.FunctionDef) and node in statement.decorator_list and isinstance(node, ast.expr):
         text = code.text(node)
-        yield f"remove the decorator `@{text}`", _without_decorator(code, node), True
+        yield f"remove the decorator `@{text}`", without_decorator(code, node), True
         return
     if isinstance(statement, ast.With):
         yield from _out_of_with(code, statement, node, walk)
@@ -45,16 +46,23 @@ def record_again(code: Code, place: Place, walk: ast.AST | None) -> Iterator[Rec
         edits = set_keyword(code.source, code.tree, node, "use_reentrant", "False")
         yield "checkpoint with `use_reentrant=False`", edits, True
         return
+    if isinstance(node, ast.Call) and callee_name(node) == "__enter__" and isinstance(statement, ast.Expr):
+        yield from _as_block(code, statement)
+        return
     switched = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) and statement.value is node
     if switched and isinstance(node, ast.Call) and _is_false(node):
         yield from _as_block(code, statement)
+    elif switched and isinstance(node, ast.Call) and len(node.args) == 1 and not isinstance(node.args[0], ast.Constant):
+        edits = replace_expression(code.source, code.tree, node.args[0], "True")
+        yield f"leave it on, whatever `{code.text(node.args[0])}` is", edits, False
 
 
 def _is_false(call: ast.Call) -> bool:
     return len(call.args) == 1 and isinstance(call.args[0], ast.Constant) and call.args[0].value is False
 
 
-def _without_decorator(code: Code, node: ast.expr) -> Edits | None:
+def without_decorator(code: Code, node: ast.expr) -> Edits | None:
+    """Takes a decorator away with its line; None where it shares that with anything but a comment."""
     span = code.source.span_of(node)
     line = code.source.lines[span.line - 1]
     if line[: span.column].strip() != "@" or span.line != span.end_line:

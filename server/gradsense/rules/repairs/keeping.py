@@ -25,7 +25,7 @@ def spots(event: GraphGrows) -> list[Spot]:
             continue
         code = code_of(store.place)
         value = code.expression(store.value)
-        for part in carriers(code, value, tensor) if value is not None else ():
+        for part in carriers(code, value, tensor, what=store.what) if value is not None else ():
             spot = handed_over(Spot(code, part, structure(store.what) if part is value else ()), store.place, tensor)
             if isinstance(part, ast.BinOp | ast.UnaryOp):
                 spot = as_given(spot, store.place, names_below(tensor))

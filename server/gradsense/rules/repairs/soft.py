@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from typing import TypeGuard
 
+from gradsense.fixes.fix import Edits, combine
 from gradsense.fixes.keywords import callee_name
 from gradsense.fixes.methods import replace_expression
 from gradsense.fixes.torch_names import is_torch_function, spelling
@@ -17,15 +19,103 @@ from gradsense.rules.wording import quoted
 # Functions that take whole numbers only.
 _COUNTING = frozenset({"bincount", "embedding", "gather", "index_add", "index_select", "one_hot", "scatter", "take"})
 
+# What may be computed twice: it gives the same again.
+_PLAIN = frozenset("abs clamp exp float log relu reshape sigmoid softmax sqrt squeeze tanh unsqueeze view".split())
+
 
 def soft_comparison(code: Code, compare: ast.Compare) -> Iterator[Repair]:
-    """A comparison with a threshold gives way to what is compared."""
-    if len(compare.ops) != 1 or not isinstance(compare.ops[0], ast.Gt | ast.GtE):
+    """A comparison with a threshold gives way to what is compared, or to a sigmoid of the difference."""
+    if len(compare.ops) != 1 or not isinstance(compare.ops[0], ast.Gt | ast.GtE | ast.Lt | ast.LtE):
         return
-    if isinstance(compare.comparators[0], ast.Constant | ast.Name | ast.Attribute):
+    more = isinstance(compare.ops[0], ast.Gt | ast.GtE)
+    if more and isinstance(compare.comparators[0], ast.Constant | ast.Name | ast.Attribute):
         value = code.text(compare.left)
         edits = replace_expression(code.source, code.tree, compare, value)
         yield Repair(f"use {quoted(value)} itself instead of comparing it", edits, False)
+    left, right = (_operand(code, one) for one in (compare.left, compare.comparators[0]))
+    new = f"({left} - {right}).sigmoid()" if more else f"({right} - {left}).sigmoid()"
+    edits = replace_expression(code.source, code.tree, compare, new)
+    yield Repair(f"a soft comparison, {quoted(new)}", edits, False)
+
+
+def straight_through(code: Code, call: ast.Call) -> Iterator[Repair]:
+    """Rounds in the forward and lets the gradient pass: `x + (x.round() - x).detach()`."""
+    value = _scores(code, call)
+    calls = [node for node in ast.walk(value) if isinstance(node, ast.Call)] if value is not None else []
+    if value is None or any(callee_name(one) not in _PLAIN for one in calls):
+        return
+    text = _operand(code, value)
+    edits = replace_expression(code.source, code.tree, call, f"({text} + ({code.text(call)} - {text}).detach())")
+    yield Repair(f"let the gradient pass `{callee_name(call)}` straight through", edits, False)
+
+
+def soft_hit(code: Code, call: ast.Call) -> Iterator[Repair]:
+    """The probability of the right class for `logits.argmax(1) == y`, and of a wrong one for `!=`."""
+    edits: Edits = ()
+    statement = code.statement(call)
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+    if isinstance(target, ast.Name) and isinstance(statement, ast.Assign) and statement.value is call:
+        readers = [(child, parent) for child, parent in _uses(code, call) if isinstance(child, ast.Name)]
+        if len(readers) != 1 or not isinstance(readers[0][1], ast.Compare):
+            return
+        compare, likely = readers[0][1], readers[0][0]
+        probabilities = _probabilities(code, call)
+        dimension = _dimension(code, call)
+        if probabilities is None or dimension is None:
+            return
+        edits = replace_expression(code.source, code.tree, call, probabilities) or ()
+        hit = _hit(code, compare, likely, code.text(likely), dimension)
+    else:
+        around = [one for one in reversed(code.ancestors(call)) if isinstance(one, ast.Compare)]
+        if not around:
+            return
+        compare = around[0]
+        sides: list[ast.Call] = [one for one in (compare.left, *compare.comparators) if _is_argmax(one)]
+        if not sides:
+            return
+        chosen = call if call in sides else sides[0]
+        probabilities, dimension = _probabilities(code, chosen), _dimension(code, chosen)
+        if probabilities is None or dimension is None:
+            return
+        hit = _hit(code, compare, chosen, probabilities, dimension)
+    new = replace_expression(code.source, code.tree, compare, hit) if hit is not None else None
+    yield Repair("use the probability of the class instead of comparing", combine(edits, new), False)
+
+
+def _hit(code: Code, compare: ast.Compare, side: ast.AST, probabilities: str, dimension: str) -> str | None:
+    if len(compare.ops) != 1 or not isinstance(compare.ops[0], ast.Eq | ast.NotEq):
+        return None
+    other = compare.comparators[0] if compare.left is side else compare.left
+    wanted = _operand(code, other)
+    hit = f"{probabilities}.gather({dimension}, {wanted}.unsqueeze({dimension})).squeeze({dimension})"
+    return hit if isinstance(compare.ops[0], ast.Eq) else f"(1 - {hit})"
+
+
+def _is_argmax(expression: ast.AST) -> TypeGuard[ast.Call]:
+    return isinstance(expression, ast.Call) and callee_name(expression) == "argmax"
+
+
+def _probabilities(code: Code, call: ast.Call) -> str | None:
+    scores, dimension = _scores(code, call), _dimension(code, call)
+    return None if scores is None or dimension is None else f"{method_text(code, scores)}.softmax({dimension})"
+
+
+def _dimension(code: Code, call: ast.Call) -> str | None:
+    """The dimension that an `argmax` goes over, as it is written; None for all of them, or where it is kept."""
+    if any(keyword.arg == "keepdim" for keyword in call.keywords):
+        return None
+    given = next((keyword.value for keyword in call.keywords if keyword.arg in {"dim", "axis"}), None)
+    position = 1 if is_torch_function(code.tree, call.func) else 0
+    if given is None and len(call.args) > position:
+        given = call.args[position]
+    return code.text(given) if given is not None else None
+
+
+def _operand(code: Code, expression: ast.expr) -> str:
+    """An expression's text as an operand of arithmetic or the owner of a method."""
+    simple = ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant
+    text = code.text(expression)
+    return text if isinstance(expression, simple) else f"({text})"
 
 
 def soft_argmax(code: Code, call: ast.Call, cut: Cut) -> Iterator[Repair]:

@@ -12,9 +12,13 @@ from gradsense.machine.events import GraphGrows
 from gradsense.machine.graph import Store, Tensor
 from gradsense.machine.values import ListValue
 from gradsense.rules.editing import Code, code_of, safe, unsafe
+from gradsense.rules.repairs.detaching import at_store
+from gradsense.rules.repairs.grad_modes import without_decorator
 from gradsense.rules.repairs.keeping import as_numbers, detached, listed, spots
 from gradsense.rules.repairs.readers import items_used_as_tensors
 from gradsense.rules.repairs.totals import fixes_of_total
+
+_CACHES = frozenset({"cache", "lru_cache"})
 
 
 def fixes_of_store(event: GraphGrows) -> Iterator[Fix]:
@@ -30,14 +34,29 @@ def fixes_of_store(event: GraphGrows) -> Iterator[Fix]:
     found = spots(event)
     where = f" where it is handed to `{found[0].callee}`" if len(found) == 1 and found[0].callee else ""
     title = f"Keep {listed(found)} without its graph: `.detach()`{where}"
+    yield from uncached(code, store, statement)
     if _read_back(event, code, statement):
         yield from _cleared(event)
         yield from unsafe(title, detached(found))
         return
     offer = unsafe if event.short else safe
-    yield from offer(title, detached(found))
+    edits = detached(found)
+    yield from offer(title, edits)
+    if edits is None and isinstance(store.what, Tensor):
+        for fix in at_store(store.what, store):
+            yield from offer(fix.title, fix.edits)
     if _are_numbers(event) and not _used_as_tensors(code, statement):
         yield from offer(f"Keep {listed(found)} as a number: `.item()`{where}", as_numbers(found))
+
+
+def uncached(code: Code, store: Store, statement: ast.stmt) -> Iterator[Fix]:
+    """Takes off the `@cache` whose results keep their graphs."""
+    function = code.function(statement) if store.kind == "item" else None
+    for decorator in function.decorator_list if function is not None else ():
+        name = code.text(decorator.func if isinstance(decorator, ast.Call) else decorator)
+        if name.rpartition(".")[2] in _CACHES and function is not None:
+            edits = without_decorator(code, decorator)
+            yield from unsafe(f"Compute `{function.name}` at each call: remove `@{name}`", edits)
 
 
 def _read_back(event: GraphGrows, code: Code, statement: ast.stmt) -> bool:

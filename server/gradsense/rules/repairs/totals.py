@@ -16,7 +16,7 @@ from gradsense.fixes.torch_names import meaning
 from gradsense.fixes.tree import mentions, same_expression, scope_of
 from gradsense.fixes.values import is_cut, is_number
 from gradsense.machine.events import GraphGrows
-from gradsense.rules.editing import Code, code_of, safe
+from gradsense.rules.editing import Code, code_of, safe, unsafe
 from gradsense.rules.repairs.carriers import names_below
 from gradsense.rules.repairs.handing import as_given
 from gradsense.rules.repairs.keeping import as_numbers, detached, listed
@@ -101,7 +101,7 @@ def _adds_up(value: ast.expr, target: ast.expr) -> bool:
 
 
 def _cut_old(code: Code, statement: Assigning, target: ast.expr) -> Iterator[Fix]:
-    """Cuts what a walked state brings along from the pass before."""
+    """Cuts what a walked state brings along from the pass before; its gradient no longer goes back there."""
     name = quoted(code.text(target))
     inside = set(ast.walk(statement))
     others = [
@@ -117,11 +117,11 @@ def _cut_old(code: Code, statement: Assigning, target: ast.expr) -> Iterator[Fix
             for node in ast.walk(statement.value)
             if isinstance(node, ast.Name | ast.Attribute | ast.Subscript) and same_expression(node, target)
         ]
-        yield from safe(f"Detach the old {name} where it is used: `.detach()`", _detach(code, old))
+        yield from unsafe(f"Detach the old {name} where it is used: `.detach()`", _detach(code, old))
     loops = code.loops(statement)
     if loops:
         edits = detach_after(code.source, code.tree, loops[0].body[-1], target)
-        yield from safe(f"Detach {name} at the end of each pass", edits)
+        yield from unsafe(f"Detach {name} at the end of each pass", edits)
 
 
 def _added_in_place(statement: ast.stmt) -> ast.expr | None:

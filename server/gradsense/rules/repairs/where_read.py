@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Iterator, Sequence
 
-from gradsense.fixes.fix import Fix, combine
-from gradsense.fixes.insert import insert_before
+from gradsense.fixes.fix import Edits, Fix, combine
+from gradsense.fixes.insert import insert_after, insert_before
 from gradsense.fixes.methods import replace_expression
 from gradsense.fixes.remove import remove_statements
 from gradsense.fixes.tree import FunctionNode, loaded_names, mentions, stored_names
@@ -55,7 +56,7 @@ def _reads_from_outside(code: Code, function: FunctionNode, name: str) -> bool:
 
 
 def compute_where_read(stores: Sequence[Store], readers: Sequence[Node | Walk | None]) -> Iterator[Fix]:
-    """Sets `self.table` again at the start of the method that reads it, where its expression needs only `self`.
+    """Sets `self.table` again at the start of the method that reads it; variables that it needs are kept in `self`.
 
     Args:
         stores: where the value was put.
@@ -71,14 +72,38 @@ def compute_where_read(stores: Sequence[Store], readers: Sequence[Node | Walk | 
         owner = code.ancestors(function)[-1]
         if not isinstance(statement, ast.Assign) or not isinstance(owner, ast.ClassDef) or _is_long(statement):
             continue
-        if loaded_names(statement) & (stored_names(function) | _parameters(function)) - {"self"}:
+        own = loaded_names(statement) & (stored_names(function) | _parameters(function)) - {"self"}
+        if any(f"_{name}" in attributes_of(owner) for name in own):
             continue
+        kept = "\n".join(f"self._{name} = {name}" for name in sorted(own))
+        keep: Edits | None = insert_after(code.source, code.tree, statement, kept) if own else ()
         for method in _methods(code, owner, readers):
             first = next((one for one in method.body if mentions(one, target)), None)
             if first is not None and method is not function:
-                edits = insert_before(code.source, code.tree, first, code.text(statement))
+                text = _from_self(statement, own) if own else code.text(statement)
+                edits = combine(keep, insert_before(code.source, code.tree, first, text))
                 yield from safe(f"Compute `{store.name}` in `{method.name}`", edits)
                 return
+
+
+def attributes_of(owner: ast.ClassDef) -> set[str]:
+    """The names of attributes that a class's code speaks of."""
+    return {node.attr for node in ast.walk(owner) if isinstance(node, ast.Attribute)}
+
+
+class _FromSelf(ast.NodeTransformer):
+    def __init__(self, names: set[str]) -> None:
+        self.names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id not in self.names:
+            return node
+        return ast.Attribute(ast.Name("self", ast.Load()), f"_{node.id}", ast.Load())
+
+
+def _from_self(statement: ast.stmt, names: set[str]) -> str:
+    """A statement that takes some variables from attributes of the same name behind an underscore."""
+    return ast.unparse(_FromSelf(names).visit(copy.deepcopy(statement)))
 
 
 def compute_at_each_use(stores: Sequence[Store]) -> Iterator[Fix]:
