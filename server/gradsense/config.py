@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from gradsense.run.settings import read_table
+
 CONFIG_NAME = "pyproject.toml"
 SECTION = "tool.gradsense"
 EVERYTHING = "ALL"
@@ -60,6 +62,7 @@ class Settings:
         respect_gitignore: whether a search passes by what `.gitignore` names.
         show_hints: whether hints are reported.
         unsafe_fixes: whether fixes that may change results are applied with the safe ones.
+        run: how a step is run, by the names of `RunSettings`.
         root: the folder that patterns are relative to; None for the current folder.
     """
 
@@ -72,6 +75,7 @@ class Settings:
     respect_gitignore: bool = True
     show_hints: bool = False
     unsafe_fixes: bool = False
+    run: Mapping[str, Any] = field(default_factory=dict)
     root: Path | None = None
 
     @property
@@ -260,4 +264,5 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "respect-gitignore": _flag,
     "show-hints": _flag,
     "unsafe-fixes": _flag,
+    "run": read_table,
 }

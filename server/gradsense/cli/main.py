@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gradsense import __version__
-from gradsense.cli.commands import check, explain, rule, rules, server
+from gradsense.cli.commands import check, explain, rule, rules, run, server
 from gradsense.cli.exits import INTERRUPTED, PIPE_CLOSED, TROUBLE
 from gradsense.cli.terminal import settle_streams
 
@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"gradsense {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in (check, explain, rule, rules, server):
+    for command in (check, run, explain, rule, rules, server):
         command.add(commands)
     return parser
 

@@ -21,7 +21,7 @@ from gradsense.run.endings import crash, no_torch, out_of_time, probe_fault, unf
 from gradsense.run.guardian import GUARDIAN
 from gradsense.run.jsonable import from_json
 from gradsense.run.output import Output
-from gradsense.run.report import Fault, Outcome, Pass, Report
+from gradsense.run.report import Fault, Frame, Outcome, Pass, Report
 from gradsense.run.spec import Spec
 
 ENTRY = "gradsense.run.inside.main:run"
@@ -29,7 +29,8 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 START_LIMIT = 120.0
 """Seconds that an interpreter may take to import torch: the first time on a slow disk it takes long."""
 
-_START = os.path.join(PACKAGE, "run", "guest", "start.py")
+START = os.path.join(PACKAGE, "run", "guest", "start.py")
+_OWN = os.path.join(PACKAGE, "run", "")
 _LAST_WORDS = 0.7
 """Seconds in which a worker that ran out of time may say where it is."""
 
@@ -118,8 +119,8 @@ class Worker:
             raise WontStart(f"{launch.python} cannot be started: {reason}; choose another with --python") from None
         GUARDIAN.watch(self._process.pid, self.mark)
         self._readers = [
-            threading.Thread(target=self._read_events, args=(_opened(self._process.stdout),), daemon=True),
-            threading.Thread(target=self._read_output, args=(_opened(self._process.stderr),), daemon=True),
+            threading.Thread(target=self._read_events, args=(opened(self._process.stdout),), daemon=True),
+            threading.Thread(target=self._read_output, args=(opened(self._process.stderr),), daemon=True),
         ]
         for reader in self._readers:
             reader.start()
@@ -190,11 +191,11 @@ class Worker:
             self._process.wait()
             GUARDIAN.done(self.pid)
             with contextlib.suppress(OSError):
-                _opened(self._process.stdin).close()
+                opened(self._process.stdin).close()
         self._items.put(None)
 
     def _arguments(self) -> list[str]:
-        return [_START, PACKAGE, self.launch.entry]
+        return [START, PACKAGE, self.launch.entry]
 
     def _started(self, seconds: float) -> Ready:
         for event in self._events(time.monotonic() + seconds):
@@ -224,11 +225,7 @@ class Worker:
         for event in self._events(time.monotonic() + _LEAVE):
             if event["event"] == "end":
                 break
-        try:
-            report = Report.from_json(value)
-        except ValueError as error:
-            return self._partial("failed", Fault("Report", f"the probe's report cannot be read: {error}"), torch)
-        return replace(report, output=report.output or self._all_output(), torch=report.torch or torch)
+        return as_report(value, torch, self._all_output())
 
     def _partial(self, outcome: Outcome, fault: Fault, torch: str) -> Report:
         """A report where the worker did not come to make its own: with what it told on the way."""
@@ -260,7 +257,7 @@ class Worker:
     def _order(self, order: Event) -> None:
         # A worker that is gone is noticed where its events are read.
         with contextlib.suppress(OSError):
-            stream = _opened(self._process.stdin)
+            stream = opened(self._process.stdin)
             stream.write(json.dumps(order).encode() + b"\n")
             stream.flush()
 
@@ -325,6 +322,26 @@ class Worker:
 _NEW_GROUP = 0x0000_0200 if sys.platform == "win32" else 0
 
 
+def as_report(value: Event, torch: str, output: str) -> Report:
+    """The report that a worker sent, without the frames of the code that started it."""
+    try:
+        report = Report.from_json(value)
+    except ValueError as error:
+        fault = Fault("Report", f"the probe's report cannot be read: {error}")
+        return Report("failed", fault, torch=torch, output=output)
+    return replace(
+        report,
+        output=output,
+        torch=report.torch or torch,
+        forward_traceback=_theirs(report.forward_traceback),
+        backward_traceback=_theirs(report.backward_traceback),
+    )
+
+
+def _theirs(frames: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    return tuple(frame for frame in frames if not frame.path.startswith(_OWN))
+
+
 def _nobody(event: Event) -> None:
     """Listens to nothing."""
 
@@ -337,6 +354,7 @@ def _event(line: bytes) -> Event | None:
     return event if isinstance(event, dict) and isinstance(event.get("event"), str) else None
 
 
-def _opened(stream: IO[bytes] | None) -> IO[bytes]:
+def opened(stream: IO[bytes] | None) -> IO[bytes]:
+    """A pipe that `subprocess` was asked to make."""
     assert stream is not None
     return stream

@@ -123,6 +123,7 @@ class Report:
         walk: the user's line where the exception surfaced.
         saved: the line whose operation saved the tensor.
         written: the lines that wrote to it afterwards.
+        freed: the line of the walk that freed what this one needed.
         passes: what each pass left behind.
         holders: what keeps the graph alive.
         device: where it ran, such as `cpu` or `cuda:0 (NVIDIA T4, 14.2 GiB free)`.
@@ -144,6 +145,7 @@ class Report:
     walk: Spot | None = None
     saved: Spot | None = None
     written: tuple[Spot, ...] = ()
+    freed: Spot | None = None
     passes: tuple[Pass, ...] = ()
     holders: tuple[Holder, ...] = ()
     device: str = ""

@@ -19,13 +19,15 @@ class Predicted:
 
     Args:
         code: the rule's code.
-        line: the program's line that the walk or the loss is on, from 1.
+        line: the line that it is on, from 1.
         path: its file.
+        related: the other lines of its story in that file.
     """
 
     code: str
     line: int
     path: str
+    related: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
