@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import replace
 from typing import IO, Any
 
@@ -56,7 +57,8 @@ def run_ranks(step: Step, ranks: int, listener: Listener, cancelled: threading.E
             launched.close()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    worst = min(reports, key=lambda report: _WORST_FIRST.index(report.outcome))
+    # A rank that knows why comes before those that only lost their connection to it.
+    worst = min(reports, key=lambda report: (_WORST_FIRST.index(report.outcome), report.saved is None))
     return replace(worst, ranks=tuple(reports), output=launched.output.text)
 
 
@@ -67,8 +69,9 @@ class _Launched:
         self.output = Output()
         self._step = step
         self._listener = listener
+        self._speaking = threading.Lock()
         self._mark = uuid.uuid4().hex
-        self._events = [_Tail(os.path.join(folder, f"events-{rank}")) for rank in range(ranks)]
+        self._events = [_Tail(rank, os.path.join(folder, f"events-{rank}"), self._say) for rank in range(ranks)]
         launch = step.launch
         launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
         env = {**launch.env, killing.MARK: self._mark, "GRADSENSE_HOST_PID": str(os.getpid())}
@@ -136,16 +139,22 @@ class _Launched:
     def _read(self, stream: IO[bytes]) -> None:
         with stream:
             for line in stream:
-                text = line.decode("utf-8", "replace")
-                self.output.add(text)
-                self._listener({"event": "output", "text": text})
+                self._say(line.decode("utf-8", "replace"))
+
+    def _say(self, text: str) -> None:
+        with self._speaking:
+            self.output.add(text)
+            self._listener({"event": "output", "text": text})
 
 
 class _Tail:
     """What one rank tells, read from its file as it grows."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, rank: int, path: str, say: Callable[[str], None]) -> None:
+        self._rank = rank
         self._path = path
+        self._say = say
+        self._line = ""
         self._position = 0
         self.ready = False
         self.torch = ""
@@ -167,7 +176,11 @@ class _Tail:
                 self._take(json.loads(line))
 
     def _take(self, event: dict[str, Any]) -> None:
-        if event["event"] == "ready":
+        if event["event"] == "output":
+            *lines, self._line = (self._line + event["text"]).split("\n")
+            for line in lines:
+                self._say(f"rank {self._rank}: {line}\n")
+        elif event["event"] == "ready":
             self.ready, self.torch = True, event["torch"]
         elif event["event"] == "report":
             self.value = event["report"]

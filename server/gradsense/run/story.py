@@ -33,10 +33,8 @@ def story(report: Report) -> list[Part]:
         parts.append(_at(report.walk, *_walk(report), main=True))
     if report.saved is not None:
         by = _by(report.saved)
-        happened = "the gradient became NaN in" if report.outcome == "nan" else "saved by"
-        text = (
-            f"{happened} {by}" if by else ("the gradient became NaN here" if report.outcome == "nan" else "saved here")
-        )
+        happened = "the gradient became NaN in the walk of" if report.outcome == "nan" else "saved by"
+        text = f"{happened} {by or 'this line'}"
         parts.append(_at(report.saved, text, text, main=not parts))
     for spot in report.written:
         by = _by(spot)

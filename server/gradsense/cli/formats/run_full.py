@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -31,6 +32,7 @@ _STYLES = {
 }
 _VERDICTS = {"confirmed": "red", "refuted": "green", "not-reached": "yellow"}
 _WIDEST_TEXT = 100
+_WIDEST_TABLE = 160
 _GUTTER = "  "
 
 
@@ -143,8 +145,8 @@ class _Page:
             ("saved tensors", [_shown(row.saved_tensors) for row in rows]),
             ("saved", [_size(row.saved_bytes) for row in rows]),
             ("alive after", [_size(row.alive_bytes) for row in rows]),
-            ("allocated", [_size(row.allocated) for row in rows]),
-            ("reserved", [_size(row.reserved) for row in rows]),
+            ("allocated", [_size(row.allocated or None) for row in rows]),
+            ("reserved", [_size(row.reserved or None) for row in rows]),
         ]
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         shown = [(name, cells) for name, cells in columns if any(cell.strip() for cell in cells)]
@@ -153,9 +155,8 @@ class _Page:
         for cells in zip(*(cells for _, cells in shown), strict=True):
             table.add_row(*cells)
         self._terminal.print()
-        from rich.padding import Padding
-
-        self._terminal.print(Padding(table, (0, 0, 0, 2)))
+        width = None if self._terminal.is_terminal else _WIDEST_TABLE
+        self._terminal.print(Padding(table, (0, 0, 0, 2)), width=width, crop=False)
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         report = self._report

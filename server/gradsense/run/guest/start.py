@@ -146,8 +146,10 @@ def prepare(spec: Event, torch: Any, distributed: bool) -> None:
     if spec.get("seed") is not None:
         import random
 
-        random.seed(spec["seed"])
-        torch.manual_seed(spec["seed"])
+        # The ranks of a distributed run are to differ.
+        seed = spec["seed"] + (int(os.environ["RANK"]) if distributed else 0)
+        random.seed(seed)
+        torch.manual_seed(seed)
     if spec.get("overlays"):
         importlib.import_module("gradsense.run.guest.unsaved").install(spec["overlays"])
     if distributed:
