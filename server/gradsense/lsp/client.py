@@ -34,6 +34,7 @@ class Client:
         lens_refresh: it can be told to ask again for code lenses.
         progress: the server may show how far it is with work of its own.
         creates: an edit may create a file.
+        asks: a message may ask the person for a choice.
     """
 
     encoding: Encoding = "utf-16"
@@ -55,6 +56,7 @@ class Client:
     lens_refresh: bool = False
     progress: bool = False
     creates: bool = False
+    asks: bool = False
 
     @classmethod
     def of(cls, capabilities: types.ClientCapabilities, encoding: str | None) -> Client:
@@ -93,6 +95,7 @@ class Client:
             lens_refresh=has("workspace.code_lens.refresh_support"),
             progress=has("window.work_done_progress"),
             creates=types.ResourceOperationKind.Create in (operations or ()),
+            asks=get_capability(capabilities, "window.show_message") is not None,
         )
 
 

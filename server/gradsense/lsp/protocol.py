@@ -18,6 +18,7 @@ _OURS = (
     types.NOTEBOOK_DOCUMENT_DID_OPEN,
     types.NOTEBOOK_DOCUMENT_DID_CHANGE,
     types.NOTEBOOK_DOCUMENT_DID_CLOSE,
+    types.WORKSPACE_EXECUTE_COMMAND,
 )
 
 
@@ -26,7 +27,7 @@ class GradSenseProtocol(LanguageServerProtocol):
 
     pygls splits lines where Python does (at form feeds, say) rather than where the protocol does, and copies the whole
     text at every edit. It also drops requests that come before `initialize` or after `shutdown`, and those whose
-    parameters do not fit, so that a client waits for ever.
+    parameters do not fit, so that a client waits for ever. And it goes on with a command that the client has cancelled.
     """
 
     def __init__(self, server: LanguageServer, converter: Converter) -> None:

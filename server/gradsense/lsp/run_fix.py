@@ -112,7 +112,7 @@ def _mended(session: Session, program: Program, edits: Sequence[EditView]) -> So
     texts = {part.path: _edited(session, part, [e for e in edits if e.path == part.path]) for part in program.parts}
     if program.cells is None:
         return Source.from_text(program.path, texts[program.path])
-    return Source.from_cells(program.path, [(cell.index, texts[cell.path]) for cell in program.cells])
+    return Source.from_cells(program.path, [(cell.index, texts[cell.name]) for cell in program.cells])
 
 
 def _edited(session: Session, part: Document, edits: Sequence[EditView]) -> str:

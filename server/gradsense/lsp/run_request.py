@@ -185,4 +185,3 @@ def _fix(value: Any) -> tuple[str, str] | None:
     if not isinstance(value, Mapping) or not all(isinstance(value.get(key), str) for key in ("code", "title")):
         raise BadRequest("`fix` must be an object with the `code` of a finding and the `title` of one of its fixes")
     return value["code"], value["title"]
-

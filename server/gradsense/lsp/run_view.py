@@ -47,11 +47,13 @@ class ShownRun:
         program: the URI of the program.
         report: what the run found out.
         lines: the lines of the story that are in open documents.
+        locator: where lines are.
     """
 
     program: str
     report: Report
     lines: tuple[Line, ...]
+    locator: Locator
 
     def at(self, uri: str, position: types.Position) -> list[Line]:
         """The lines of the story that a position is in."""
@@ -116,15 +118,14 @@ def shown(locator: Locator, program: str, report: Report) -> ShownRun:
         found = locator.locate(part.path, part.line)
         if found is not None:
             lines.append(Line(*found, part))
-    return ShownRun(program, report, tuple(lines))
+    return ShownRun(program, report, tuple(lines), locator)
 
 
-def diagnostics_of(run: ShownRun, locator: Locator, *, related: bool) -> dict[str, list[types.Diagnostic]]:
+def diagnostics_of(run: ShownRun, *, related: bool) -> dict[str, list[types.Diagnostic]]:
     """What is drawn in the documents of a run's story, by their URIs.
 
     Args:
         run: the run.
-        locator: where its lines are.
         related: whether the client shows the other lines of a story.
     """
     found: dict[str, list[types.Diagnostic]] = {}
@@ -132,7 +133,7 @@ def diagnostics_of(run: ShownRun, locator: Locator, *, related: bool) -> dict[st
         others = [other for other in run.lines if other is not line]
         diagnostic = types.Diagnostic(
             range=line.place,
-            message=_message(run.report, line.part, [other.part for other in others], locator),
+            message=_message(run.report, line.part, [other.part for other in others], run.locator),
             severity=_severity(run.report, line.part),
             source=SOURCE,
         )
@@ -152,7 +153,7 @@ def inlays_of(run: ShownRun, uri: str, span: types.Range) -> Iterator[types.Inla
             yield types.InlayHint(position=line.place.end, label=line.part.short, padding_left=True)
 
 
-def hover_of(run: ShownRun, lines: list[Line], locator: Locator, *, markdown: bool) -> str:
+def hover_of(run: ShownRun, lines: list[Line], *, markdown: bool) -> str:
     """What a run says in a hover over lines of its story: the tracebacks, those of libraries folded."""
     report = run.report
     rule = "**Run of the step**" if markdown else "Run of the step"
@@ -160,7 +161,7 @@ def hover_of(run: ShownRun, lines: list[Line], locator: Locator, *, markdown: bo
     parts += [f"{line.part.text[:1].upper()}{line.part.text[1:]}." for line in lines]
     for name, frames in (("Forward", report.forward_traceback), ("Backward", report.backward_traceback)):
         if frames:
-            text = "\n".join(folded(frames, locator))
+            text = "\n".join(folded(frames, run.locator))
             block = f"```text\n{text}\n```" if markdown else "\n".join(f"    {row}" for row in text.splitlines())
             parts.append(f"{name} traceback, outermost first:\n\n{block}")
     if report.passes:

@@ -7,30 +7,49 @@ import logging
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
+from lsprotocol import types
 from pygls.lsp.server import LanguageServer
 
 from gradsense import __version__
 from gradsense.lsp.backend import Backend
 from gradsense.lsp.features import (
+    clear_run,
     code_action,
     configuration,
     diagnostics,
+    execute_command,
     explain,
     hover,
+    inlay_hint,
     lifecycle,
     notebook_sync,
+    run_step,
     text_sync,
     watched_files,
 )
 from gradsense.lsp.program import Program
 from gradsense.lsp.protocol import GradSenseProtocol
+from gradsense.lsp.runner import Runner
 from gradsense.lsp.scheduler import Scheduler
 from gradsense.lsp.session import Session
 
 if TYPE_CHECKING:
     from pygls.server import ServerErrors
 
-_FEATURES = (lifecycle, configuration, text_sync, notebook_sync, watched_files, code_action, hover, explain)
+_FEATURES = (
+    lifecycle,
+    configuration,
+    text_sync,
+    notebook_sync,
+    watched_files,
+    code_action,
+    hover,
+    inlay_hint,
+    execute_command,
+    explain,
+    run_step,
+    clear_run,
+)
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +66,7 @@ class GradSenseServer(LanguageServer):
             "gradsense", __version__, notebook_document_sync=notebook_sync.OPTIONS, protocol_cls=GradSenseProtocol
         )
         self.session = Session(backend)
+        self.runner = Runner()
         self.scheduler = Scheduler(self.session.documents, self._analyse)
         self.session.when_lost = self.scheduler.forgotten
         self._tasks: set[asyncio.Task[None]] = set()
@@ -58,6 +78,10 @@ class GradSenseServer(LanguageServer):
         task = asyncio.get_running_loop().create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
+
+    def tell_person(self, kind: types.MessageType, text: str) -> None:
+        """Shows the person a message."""
+        self.window_show_message(types.ShowMessageParams(type=kind, message=f"GradSense: {text}"))
 
     def report_server_error(self, error: Exception, source: ServerErrors) -> None:
         """Logs an error; the person is not disturbed over it."""

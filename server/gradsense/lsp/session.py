@@ -13,6 +13,7 @@ from gradsense.lsp.client import Client
 from gradsense.lsp.documents import Documents
 from gradsense.lsp.messages import Failed, Reply, Request, RuleView, Stale
 from gradsense.lsp.program import Program, path_of
+from gradsense.lsp.run_view import ShownRun
 from gradsense.lsp.settings import EditorSettings
 from gradsense.lsp.workspace import WorkspaceFiles
 
@@ -41,6 +42,8 @@ class Session:
         self.rules: dict[str, RuleView] = {}
         self.attached: dict[str, tuple[types.Diagnostic, ...]] = {}
         """What else than findings is shown in open text documents, by their URIs."""
+        self.runs: dict[str, ShownRun] = {}
+        """The runs that are shown, by the URI of their program."""
         self.when_lost: Callable[[], None] = lambda: None
         """Called when the worker was replaced by one that knows nothing."""
         self.workspace = WorkspaceFiles(self)

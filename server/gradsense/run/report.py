@@ -114,6 +114,24 @@ class Silent:
 
 
 @dataclass(frozen=True)
+class FixTried:
+    """What trying a fix on a copy showed.
+
+    Args:
+        code, title: the finding, and the fix.
+        clean: whether the step is clean with it.
+        same_loss: whether the losses of the first passes are the same as before; None where there are none to compare.
+        loss_before: the losses without it.
+    """
+
+    code: str
+    title: str
+    clean: bool
+    same_loss: bool | None = None
+    loss_before: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
 class Report:
     """All that one run found out.
 
@@ -137,6 +155,7 @@ class Report:
         output: what the step printed, cut where it was too much.
         loss: the losses of the first walks.
         notes: what else a person should know.
+        fix: what became of a fix that was tried.
         ranks: of a distributed run, the report of each rank.
     """
 
@@ -159,6 +178,7 @@ class Report:
     output: str = ""
     loss: tuple[float, ...] = ()
     notes: tuple[str, ...] = ()
+    fix: FixTried | None = None
     ranks: tuple[Report, ...] = field(default=())
 
     @property
@@ -171,6 +191,8 @@ class Report:
         value = asdict(self)
         if self.walk is not None:
             value["walk"] = {"path": self.walk.path, "line": self.walk.line}
+        if self.fix is None:
+            del value["fix"]
         if not self.ranks:
             del value["ranks"]
         else:

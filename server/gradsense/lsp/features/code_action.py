@@ -2,7 +2,8 @@
 
 For each finding at the place: its fixes, the preferred one first, then what silences it. For each statement there that
 writes in place, whether that is found fault with or not: itself written without (`refactor.rewrite`). For each kind of
-finding there, one action that mends all of that kind in the file or notebook. For the file or cell,
+finding there, one action that mends all of that kind in the file or notebook, and one that tries the first fix on a
+copy and runs the step. For the file or cell,
 `source.fixAll.gradsense`; for a notebook, `notebook.source.fixAll.gradsense`. An action for a whole file is worked out
 only when the client picks it, where it lets us wait.
 """
@@ -17,6 +18,7 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcContentModified
 
 from gradsense.lsp.convert import overlap, to_workspace_edit
+from gradsense.lsp.features import run_actions
 from gradsense.lsp.features.diagnostics import finding_of, to_diagnostic
 from gradsense.lsp.features.guard import guarded
 from gradsense.lsp.messages import (
@@ -130,6 +132,7 @@ async def _quick_fixes(request: _Request, findings: Sequence[FindingView]) -> li
         if sum(found.code == code for found in analysis.findings) > 1:
             where = "file" if request.document.notebook is None else "notebook"
             actions.extend(await _fix_all(request, code, f"Fix all {code} in this {where}", _QUICK_FIX, here=False))
+    actions.extend(run_actions.actions(request.server, request.document, analysis, findings, fixes.fixes))
     actions.extend(_single_fixes(request, findings, fixes.suppressions))
     for code in dict.fromkeys(finding.code for finding in findings):
         actions.extend(await _silence(request, code))

@@ -8,6 +8,7 @@ from lsprotocol import types
 
 from gradsense.lsp.convert import overlap, to_range
 from gradsense.lsp.explanation import Explanation
+from gradsense.lsp.features import run_hover
 from gradsense.lsp.features.guard import guarded
 from gradsense.lsp.messages import Analysis, Explain, FindFixes, FindingView, Fixes, Page, RuleView
 from gradsense.lsp.session import SETTLE_SECONDS
@@ -28,14 +29,16 @@ def register(server: GradSenseServer) -> None:
         if document is None or not document.is_python:
             return None
         analysis = await document.program.settle(SETTLE_SECONDS)
-        if analysis is None:
-            return None
         here = types.Range(start=params.position, end=params.position)
-        findings = [finding for finding in document.program.findings_of(document) if overlap(finding.place, here)]
-        if not findings:
-            return None
-        explanations = await _explanations(session, analysis, findings)
-        return types.Hover(contents=_contents(session, explanations), range=to_range(findings[0].place))
+        found = document.program.findings_of(document) if analysis is not None else ()
+        findings = [finding for finding in found if overlap(finding.place, here)]
+        parts = [run_hover.text(session, document, params.position)]
+        place = None
+        if analysis is not None and findings:
+            place = to_range(findings[0].place)
+            explanations = await _explanations(session, analysis, findings)
+            parts += [_explained(session, explanation) for explanation in explanations]
+        return _hover(session, [part for part in parts if part], place)
 
 
 async def _explanations(session: Session, analysis: Analysis, findings: list[FindingView]) -> list[Explanation]:
@@ -57,9 +60,15 @@ async def _rule(session: Session, code: str) -> RuleView | None:
     return session.rules[code]
 
 
-def _contents(session: Session, explanations: list[Explanation]) -> types.MarkupContent:
+def _explained(session: Session, explanation: Explanation) -> str:
+    return explanation.markdown() if session.client.markdown else explanation.plain()
+
+
+def _hover(session: Session, parts: list[str], place: types.Range | None) -> types.Hover | None:
+    if not parts:
+        return None
     if session.client.markdown:
-        text = "\n\n---\n\n".join(explanation.markdown() for explanation in explanations)
-        return types.MarkupContent(kind=types.MarkupKind.Markdown, value=text)
-    text = "\n\n".join(explanation.plain() for explanation in explanations)
-    return types.MarkupContent(kind=types.MarkupKind.PlainText, value=text)
+        contents = types.MarkupContent(kind=types.MarkupKind.Markdown, value="\n\n---\n\n".join(parts))
+    else:
+        contents = types.MarkupContent(kind=types.MarkupKind.PlainText, value="\n\n".join(parts))
+    return types.Hover(contents=contents, range=place)

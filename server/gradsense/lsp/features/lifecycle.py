@@ -43,6 +43,7 @@ def register(server: GradSenseServer) -> None:
     def shutdown(params: None) -> None:
         session.shut_down = True
         session.close()
+        server.runner.close()
 
 
 def _folders(params: types.InitializeParams) -> list[str]:
@@ -54,5 +55,6 @@ def _folders(params: types.InitializeParams) -> list[str]:
 async def _end_with_client(server: GradSenseServer, pid: int) -> None:
     await outlived(pid)
     server.session.close()
+    server.runner.close()
     # The thread that reads standard input may wait for ever; a normal exit would wait for it.
     os._exit(1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from gradsense.lsp.features import publish_diagnostics
+from gradsense.lsp.features import publish_diagnostics, run_step
 from gradsense.lsp.messages import Done, Forget
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def register(server: GradSenseServer) -> None:
         if params.change.cells is not None:
             _change_cells(server, notebook, params.change.cells)
         if notebook.revision != before:
+            run_step.forget(server, notebook.uri)
             server.scheduler.edited(notebook)
 
     @server.feature(types.NOTEBOOK_DOCUMENT_DID_SAVE)
@@ -61,6 +62,7 @@ def register(server: GradSenseServer) -> None:
         if notebook is None:
             log.warning("a notebook that is not open was closed: %s", params.notebook_document.uri)
             return
+        run_step.forget(server, notebook.uri)
         publish_diagnostics.withdraw(server, notebook)
         await session.ask(Forget(notebook.path), Done)
 

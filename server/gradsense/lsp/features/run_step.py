@@ -17,7 +17,7 @@ from pygls.exceptions import JsonRpcException, JsonRpcRequestCancelled
 
 from gradsense.lsp import run_fix
 from gradsense.lsp.features import diagnostics, inlay_refresh
-from gradsense.lsp.protocol import work_done_token
+from gradsense.lsp.features.execute_command import work_done_token
 from gradsense.lsp.run_progress import Progress
 from gradsense.lsp.run_request import BadRequest, RunRequest, plan, predictions_of, read_request, source_of
 from gradsense.lsp.run_view import Locator, ShownRun, diagnostics_of, shown
@@ -72,12 +72,12 @@ def forget(server: GradSenseServer, uri: str) -> None:
         inlay_refresh.ask(server)
 
 
-def show(server: GradSenseServer, run: ShownRun, locator: Locator) -> None:
+def show(server: GradSenseServer, run: ShownRun) -> None:
     """Shows a run in place of what was shown of that program."""
     session = server.session
     forget(server, run.program)
     session.runs[run.program] = run
-    found = diagnostics_of(run, locator, related=session.client.related)
+    found = diagnostics_of(run, related=session.client.related)
     for uri, items in found.items():
         diagnostics.attach(server, uri, items)
     inlay_refresh.ask(server)
@@ -134,7 +134,7 @@ class _Run:
             report = Report("failed", Fault(type(error).__name__, str(error)))
         if program.revision == revision and step is not None:
             locator = Locator(self._server.session, program, step.spec.path)
-            show(self._server, shown(locator, program.uri, report), locator)
+            show(self._server, shown(locator, program.uri, report))
         self._tell(report, step)
         return report
 

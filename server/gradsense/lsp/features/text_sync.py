@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from gradsense.lsp.features import publish_diagnostics
+from gradsense.lsp.features import publish_diagnostics, run_step
 from gradsense.lsp.messages import Done, Forget
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def register(server: GradSenseServer) -> None:
         if identifier.version <= document.version:
             log.warning("version %d of %s came after %d", identifier.version, identifier.uri, document.version)
         document.change(params.content_changes, identifier.version, session.client.encoding)
+        run_step.forget(server, document.uri)
         server.scheduler.edited(document.program)
 
     @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
@@ -51,6 +52,7 @@ def register(server: GradSenseServer) -> None:
         if document is None:
             log.warning("a document that is not open was closed: %s", params.text_document.uri)
             return
+        run_step.forget(server, document.uri)
         publish_diagnostics.withdraw(server, document)
         await session.ask(Forget(document.path), Done)
         session.workspace.published.pop(document.uri, None)
