@@ -11,13 +11,12 @@ from gradsense.machine.events import Event
 from gradsense.machine.explore import Exploration, explore
 from gradsense.machine.limits import Limits
 from gradsense.machine.modules import Workspace
+from gradsense.project import project_root
 from gradsense.rules.finding import Finding
 from gradsense.rules.registry import findings_of
 from gradsense.syntax.parse import ParsedModule, parse
 from gradsense.syntax.source import Source, SourceError
 
-# What a project's folder holds.
-ROOT_MARKS = ("pyproject.toml", "setup.py", "setup.cfg", ".git")
 # A file without any of these words has no gradients.
 WORDS = ("torch", "backward", "lightning", "accelerate")
 
@@ -83,19 +82,6 @@ class Project:
     def forget(self, path: str) -> None:
         """Drops a file that changed on disk."""
         self.workspace.forget(path)
-
-
-def project_root(folder: str) -> str:
-    """The nearest folder above that a project starts in, or the folder itself."""
-    start = os.path.abspath(folder)
-    current = start
-    while True:
-        if any(os.path.exists(os.path.join(current, mark)) for mark in ROOT_MARKS):
-            return current
-        parent = os.path.dirname(current)
-        if parent == current:
-            return start
-        current = parent
 
 
 def check_source(

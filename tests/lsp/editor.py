@@ -11,9 +11,11 @@ import os
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cattrs import Converter
 from lsprotocol import types
 from pygls.protocol import default_converter
 from pytest_lsp import LanguageClient, make_test_lsp_client
@@ -49,6 +51,9 @@ class Editor:
         self.published: list[types.PublishDiagnosticsParams] = []
         self.registered: list[str] = []
         self._news = asyncio.Event()
+        # lsprotocol takes every action that has a command for a bare command.
+        converter = client.protocol._converter
+        converter.register_structure_hook(types.Command | types.CodeAction, partial(_action, converter))
         for method in (types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, types.WORKSPACE_DIAGNOSTIC_REFRESH, types.PROGRESS):
             client.protocol.fm.features.pop(method)
 
@@ -319,6 +324,12 @@ class Editor:
             return
         params = types.DidChangeTextDocumentParams(text_document=identifier, content_changes=list(events))
         self.client.text_document_did_change(params)
+
+
+def _action(converter: Converter, value: Any, _: Any) -> types.Command | types.CodeAction:
+    kind = types.Command if isinstance(value.get("command"), str) else types.CodeAction
+    action: types.Command | types.CodeAction = converter.structure(value, kind)
+    return action
 
 
 @asynccontextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
 _TYPES = {
@@ -28,6 +29,9 @@ class ClientLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Sends a record, unless it comes of sending one."""
         ours = record.name.startswith("gradsense")
+        if record.exc_info and isinstance(record.exc_info[1], JsonRpcException):
+            # An answer to the client; that it is told is enough.
+            return
         if self._sending or not (ours or record.levelno >= logging.ERROR):
             return
         self._sending = True

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from gradsense.check import project_root
 from gradsense.config import load_settings
 from gradsense.lsp.program import Program, scheme_of
+from gradsense.project import project_root
 from gradsense.run.program import program as runnable
 from gradsense.run.settings import RunSettings, device
 from gradsense.run.spec import Predicted

@@ -183,7 +183,7 @@ def folded(frames: tuple[Frame, ...], locator: Locator) -> Iterator[str]:
         if count:
             yield f"… {count} of torch and other libraries"
             count = 0
-        name = f" in {frame.name}" if frame.name else ""
+        name = "" if frame.name in ("", "<module>") else f" in {frame.name}"
         yield f"{locator.where(frame.path, frame.line)}{name}: {frame.text.strip()}"
     if count:
         yield f"… {count} of torch and other libraries"

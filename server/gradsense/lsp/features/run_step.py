@@ -13,7 +13,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException, JsonRpcRequestCancelled
+from pygls.exceptions import JsonRpcException
 
 from gradsense.lsp import run_fix
 from gradsense.lsp.features import diagnostics, inlay_refresh
@@ -100,7 +100,7 @@ class _Run:
         """Runs and shows it.
 
         Raises:
-            JsonRpcRequestCancelled: the person cancelled it, or another run took its place.
+            CancelledError: the person cancelled it, or another run took its place.
         """
         runner = self._server.runner
         running = await runner.begin(self._program.uri)
@@ -112,7 +112,8 @@ class _Run:
             report = await self._report(running)
             ending = report.outcome
         except Cancelled:
-            raise JsonRpcRequestCancelled("the run was cancelled") from None
+            # The protocol layer answers that the request was cancelled.
+            raise asyncio.CancelledError from None
         finally:
             runner.end(running)
             self._progress.end(ending)
