@@ -23,7 +23,6 @@ class Runs:
     def __init__(self, editor: Editor) -> None:
         self.editor = editor
         self.finished: list[Any] = []
-        self.progress: list[Any] = []
         self.questions: list[types.ShowMessageRequestParams] = []
         self.applied: list[types.ApplyWorkspaceEditParams] = []
         self.answer: str | None = None
@@ -50,11 +49,10 @@ class Runs:
         def refresh(params: None) -> None:
             self.inlay_refreshes += 1
 
-        client.protocol.fm.features.pop(types.PROGRESS, None)
-
-        @client.feature(types.PROGRESS)
-        def progress(params: types.ProgressParams) -> None:
-            self.progress.append(params.value)
+    @property
+    def progress(self) -> list[dict[str, Any]]:
+        """What was told of progress, in order."""
+        return [value for values in self.editor.progress.values() for value in values]
 
     def ask(self, uri: str, token: str | None = None, **argument: Any) -> tuple[str, asyncio.Future[Any]]:
         """Asks for a run; returns the number of the request and what becomes of it."""
@@ -85,7 +83,7 @@ class Runs:
 
     async def told_progress(self, words: str) -> None:
         """Waits for a report of progress."""
-        await self.told(lambda: any(words in _message(value) for value in self.progress))
+        await self.told(lambda: any(words in value.get("message", "") for value in self.progress))
 
     async def shown(self, uri: str) -> list[types.Diagnostic]:
         """What is drawn of a run in a buffer now."""
@@ -111,11 +109,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     return [plain(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def _message(value: Any) -> str:
-    value = plain(value)
-    return str(value.get("message", "") if isinstance(value, dict) else getattr(value, "message", ""))
 
 
 def _command_line(pid: int) -> bytes:

@@ -113,7 +113,7 @@ async def test_the_three_lines_are_shown_until_the_next_edit(runs: Runs, tmp_pat
     assert "of torch and other libraries" in hover.contents.value and "site-packages" not in hover.contents.value
 
     await runs.told(lambda: len(runs.finished) == 1)
-    steps = [plain(value)["kind"] for value in runs.progress]
+    steps = [value["kind"] for value in runs.progress]
     assert steps[0] == "begin" and steps[-1] == "end" and "report" in steps
     assert any("train.py" in message.message for message in runs.editor.client.messages)
 

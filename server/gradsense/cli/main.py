@@ -30,7 +30,9 @@ exit codes:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command line and returns its exit code; never raises but `SystemExit` for help and wrong usage."""
     settle_streams()
-    arguments = _parser().parse_args(argv)
+    own, program = run.own_arguments(sys.argv[1:] if argv is None else argv)
+    arguments = _parser().parse_args(own)
+    arguments.program_arguments = program
     try:
         code: int = arguments.run(arguments)
         sys.stdout.flush()

@@ -132,8 +132,8 @@ def _step(arguments: argparse.Namespace, target: Target, chosen: Program, settin
     for name in _OPTIONS:
         if getattr(arguments, name) is not None:
             table[name] = getattr(arguments, name)
-    if arguments.args:
-        table["args"] = tuple(arguments.args)
+    if arguments.program_arguments:
+        table["args"] = tuple(arguments.program_arguments)
     table["env"] = {**table.get("env", {}), **dict(arguments.env or ())}
     known = {item.name for item in fields(RunSettings)}
     return plan_step(

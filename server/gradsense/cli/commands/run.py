@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,7 +18,8 @@ what runs:
   FILE.py:LINE     the `# %%` cell of that line with those before it; in a function, a call of it without arguments
   FILE.ipynb:CELL  that cell of the notebook with those before it
 
-Loops that train are cut to a few passes. The program's own output goes to standard error.
+What stands behind -- are the program's own arguments. Loops that train are cut to a few passes. Its
+output goes to standard error.
 
 exit codes:
   0  the step ran, and nothing is wrong with it
@@ -30,14 +32,14 @@ def add(commands: Subcommands) -> None:
     """Declares the arguments."""
     parser = commands.add_parser(
         "run",
+        usage="gradsense run [OPTION ...] FILE[:LINE] [-- ARG ...]",
         help="run a step for real and say what torch did",
-        description="Runs a program for a few passes with your Python and torch, and says which line failed, which "
+        description="Runs a program for a few passes with your Python and torch, and says which line failed, which\n"
         "saved and which wrote; whether the graph grows and who holds it; and what each pass costs.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("target", metavar="FILE[:LINE]", help="a script or notebook, or - for standard input")
-    parser.add_argument("args", nargs="*", metavar="-- ARG", help="the program's own arguments")
     parser.add_argument("--output-format", choices=FORMATS, default="full", metavar="FORMAT", help=", ".join(FORMATS))
     parser.add_argument("--traceback", action="store_true", help="show the tracebacks whole, torch's lines too")
     parser.set_defaults(run=run, parser=parser)
@@ -65,6 +67,14 @@ def add(commands: Subcommands) -> None:
     checks = parser.add_argument_group("for CI")
     checks.add_argument("--assert-no-growth", action="store_true", help="fail only where the graph grows")
     checks.add_argument("--assert-clean", action="store_true", help="fail unless the step was run and is clean")
+
+
+def own_arguments(argv: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Parts the arguments of `gradsense run` from those of the program that it runs, which stand behind `--`."""
+    if "--" not in argv or argv[0] != "run":
+        return list(argv), []
+    end = argv.index("--")
+    return list(argv[:end]), list(argv[end + 1 :])
 
 
 def run(arguments: argparse.Namespace) -> int:
