@@ -28,9 +28,10 @@ async def test_fixes_come_best_first(kind: str) -> None:
             "Make it good",
             "Make it maybe (may change results)",
             "Fix all GS201 in this file",
+            "Try on a copy and run the step: Make it good",
             "Ignore GS201 on this line",
         ]
-        assert [action.is_preferred for action in actions] == [True, None, None, None]
+        assert [action.is_preferred for action in actions] == [True, None, None, None, None]
         assert [found.range for found in actions[0].diagnostics or ()] == [first.range]
         editor.apply(await editor.edit_of(actions[0]))
         assert editor.texts[URI] == TEXT.replace("BAD", "GOOD", 1)
