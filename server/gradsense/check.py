@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from gradsense.machine.events import Event
-from gradsense.machine.explore import Exploration, explore
+from gradsense.machine.explore import explore
 from gradsense.machine.limits import Limits
 from gradsense.machine.modules import Workspace
+from gradsense.machine.outcomes import Exploration
 from gradsense.project import project_root
 from gradsense.rules.finding import Finding
 from gradsense.rules.registry import findings_of
@@ -79,9 +80,9 @@ class Project:
         self.workspace.forget(path)
         self.workspace.add(parse(Source.from_text(path, text)))
 
-    def forget(self, path: str) -> None:
-        """Drops a file that changed on disk."""
-        self.workspace.forget(path)
+    def forget(self, path: str) -> bool:
+        """Drops a file that changed on disk; whether names of imports may mean other files now."""
+        return self.workspace.forget(path)
 
 
 def check_source(

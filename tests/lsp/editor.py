@@ -49,6 +49,7 @@ class Editor:
         self.progress: dict[str | int, list[Any]] = {}
         """What came under each token, as plain data."""
         self.published: list[types.PublishDiagnosticsParams] = []
+        self.latest: dict[str, list[types.Diagnostic]] = {}
         self.registered: list[str] = []
         self._news = asyncio.Event()
         # lsprotocol takes every action that has a command for a bare command.
@@ -60,6 +61,7 @@ class Editor:
         @client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
         def take(params: types.PublishDiagnosticsParams) -> None:
             self.published.append(params)
+            self.latest[params.uri] = list(params.diagnostics)
             self._news.set()
 
         @client.feature(types.PROGRESS)
@@ -138,6 +140,13 @@ class Editor:
             self.refreshes -= 1
 
         await asyncio.wait_for(wait(), seconds)
+
+    async def looked_at(self, uri: str) -> list[types.Diagnostic]:
+        """Waits until the server has looked at a buffer as it is now; the diagnostics that it shows then."""
+        # Actions are offered for what is there, so the answer waits for that.
+        await self.actions(uri, types.Range(types.Position(0, 0), types.Position(0, 0)))
+        self.published = [params for params in self.published if params.uri != uri]
+        return self.latest.get(uri, [])
 
     async def publication(self, uri: str, seconds: float = 20) -> types.PublishDiagnosticsParams:
         """Waits for the next message with diagnostics of a buffer."""

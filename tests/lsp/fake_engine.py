@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from gradsense.lsp.messages import (
     Analyse,
@@ -45,7 +45,7 @@ class FakeEngine:
     def __init__(self) -> None:
         self._held: dict[str, Analyse] = {}
 
-    def answer(self, request: Request) -> Reply:
+    def answer(self, request: Request, waiting: Callable[[], bool]) -> Reply:
         """Answers as the real engine would."""
         if isinstance(request, Analyse):
             return self._analyse(request)

@@ -124,7 +124,7 @@ async def mend_all(editor: Editor, uri: str, found: list[types.Diagnostic]) -> N
         preferred = [action for action in actions if action.is_preferred]
         assert preferred, f"no preferred fix for {first.code}: {[action.title for action in actions]}"
         editor.apply(await editor.edit_of(preferred[0]))
-        found = await editor.diagnostics(uri)
+        found = await editor.looked_at(uri)
     raise AssertionError(f"still there: {[one.message for one in found]}")
 
 
@@ -136,7 +136,7 @@ async def test_fix_all_does_the_same(tmp_path: Path, torch_oracle: Oracle) -> No
         (first, *_) = await editor.diagnostics(uri)
         (action,) = await editor.actions(uri, first.range, only=["source.fixAll.gradsense"])
         editor.apply(await editor.edit_of(action))
-        assert await editor.diagnostics(uri) == []
+        assert await editor.looked_at(uri) == []
         mended = editor.texts[uri]
     assert torch_oracle.run(mended).kind == "clean", mended
 
@@ -152,7 +152,7 @@ async def test_ignoring_takes_the_squiggle_away(tmp_path: Path) -> None:
         (ignore,) = [action for action in actions if action.title == "Ignore GS301 on this line"]
         editor.apply(await editor.edit_of(ignore))
         assert "total += loss  # gradsense: ignore[GS301]\n" in editor.texts[uri]
-        assert {one.code for one in await editor.diagnostics(uri)} == FAULTS - {"GS301"}
+        assert {one.code for one in await editor.looked_at(uri)} == FAULTS - {"GS301"}
 
 
 @needs_neovim

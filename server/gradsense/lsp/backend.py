@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import queue
 import subprocess
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import IO
 
 from gradsense.lsp import wire
@@ -31,7 +34,7 @@ class WorkerDied(Exception):
 
 
 class WorkerProcess:
-    """One worker process. Its calls block, and are made from one thread at a time."""
+    """One worker process. Requests go out on one thread and replies come in on another, so that nobody waits."""
 
     def __init__(self, engine: str) -> None:
         path = [entry for entry in sys.path if entry]
@@ -42,6 +45,7 @@ class WorkerProcess:
         )
         self._input: IO[bytes] = _opened(self._process.stdin)
         self._output: IO[bytes] = _opened(self._process.stdout)
+        self._outbox: queue.SimpleQueue[Request] = queue.SimpleQueue()
         self.served = 0
 
     @property
@@ -54,19 +58,18 @@ class WorkerProcess:
         """Whether it still runs."""
         return self._process.poll() is None
 
-    def call(self, request: Request) -> Reply:
-        """Sends a request and waits for its reply.
+    def start(self, replied: Callable[[Reply | None], None]) -> None:
+        """Begins to pass messages.
 
-        Raises:
-            WorkerDied: it ended before it replied.
+        Args:
+            replied: called for each reply, on another thread; with None, once, when there will be no more.
         """
-        try:
-            wire.send(self._input, request)
-            reply: Reply = wire.receive(self._output)
-        except (OSError, EOFError, ValueError):
-            raise WorkerDied(f"it ended with status {self._process.wait()}") from None
-        self.served += 1
-        return reply
+        threading.Thread(target=self._write, name="gradsense-requests", daemon=True).start()
+        threading.Thread(target=self._read, args=(replied,), name="gradsense-replies", daemon=True).start()
+
+    def send(self, request: Request) -> None:
+        """Sends a request; each gets one reply, in order."""
+        self._outbox.put(request)
 
     def kill(self) -> None:
         """Ends it at once; it has nothing to lose."""
@@ -74,11 +77,37 @@ class WorkerProcess:
             self._process.kill()
         self._process.wait()
 
+    def status(self) -> int:
+        """Its exit status, once it has ended."""
+        return self._process.wait()
+
+    def _write(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            while True:
+                wire.send(self._input, self._outbox.get())
+
+    def _read(self, replied: Callable[[Reply | None], None]) -> None:
+        with contextlib.suppress(OSError, EOFError, ValueError):
+            while True:
+                reply: Reply = wire.receive(self._output)
+                self.served += 1
+                replied(reply)
+        replied(None)
+
+
+@dataclass(eq=False)
+class _Asked:
+    """A request and who waits for its reply."""
+
+    request: Request
+    reply: asyncio.Future[Reply]
+
 
 class Backend:
     """Answers requests through a worker process that is always there: one that ends is replaced.
 
-    Requests are served in the order they come. One that is cancelled while it waits for its turn is never sent.
+    Requests are served in the order they come. One that is cancelled while it waits for its turn is never sent. One
+    that makes way for others (see `messages`) is told of the next at once; any other is let finish first.
 
     Args:
         engine: `module:callable`, what the worker answers with.
@@ -88,11 +117,12 @@ class Backend:
     def __init__(self, engine: str, time_limit: float = TIME_LIMIT) -> None:
         self._engine = engine
         self._time_limit = time_limit
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="gradsense-backend")
-        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._closed = False
         self._deadline: float | None = None
-        self._overdue = False
+        self._overdue: float | None = None
+        self._queue: deque[_Asked] = deque()
+        self._sent: deque[_Asked] = deque()
         self._worker = WorkerProcess(engine)
 
     @property
@@ -112,51 +142,98 @@ class Backend:
         """
         if self._closed:
             raise WorkerDied("the server is shutting down")
-        return await asyncio.wrap_future(self._thread.submit(self._call, request))
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+            self._listen()
+        asked = _Asked(request, self._loop.create_future())
+        self._queue.append(asked)
+        self._send()
+        return await asked.reply
 
     async def watch(self) -> None:
         """Ends a worker that takes too long; runs as long as the server does."""
         while True:
             await asyncio.sleep(_CHECK_EVERY)
-            with self._lock:
-                if self._deadline is not None and time.monotonic() > self._deadline:
-                    self._deadline = None
-                    self._overdue = True
-                    self._worker.kill()
+            if self._deadline is not None and time.monotonic() > self._deadline:
+                self._deadline = None
+                self._overdue = self._limit
+                self._worker.kill()
 
     def close(self) -> None:
         """Ends the worker; every request that still waits fails."""
-        with self._lock:
-            self._closed = True
-            self._worker.kill()
-        self._thread.shutdown(wait=True, cancel_futures=True)
+        self._closed = True
+        self._worker.kill()
+        if self._loop is not None and self._loop.is_running():
+            self._fail([*self._sent, *self._queue], "the server is shutting down")
+            self._sent.clear()
+            self._queue.clear()
 
-    def _call(self, request: Request) -> Reply:
-        worker = self._living_worker()
-        with self._lock:
-            limit = self._time_limit if worker.served else self._time_limit + START_LIMIT
-            self._deadline = time.monotonic() + limit
-            self._overdue = False
-        try:
-            return worker.call(request)
-        except WorkerDied as death:
-            with self._lock:
-                if not self._closed:
-                    self._worker = WorkerProcess(self._engine)
-                if self._overdue:
-                    raise WorkerDied(f"it took more than {limit:g} s and was ended") from None
-            raise death
-        finally:
-            with self._lock:
-                self._deadline = None
+    # ------------------------------------------------------------------ on the loop
 
-    def _living_worker(self) -> WorkerProcess:
-        with self._lock:
-            if self._closed:
-                raise WorkerDied("the server is shutting down")
-            if not self._worker.alive:
-                self._worker = WorkerProcess(self._engine)
-            return self._worker
+    @property
+    def _limit(self) -> float:
+        return self._time_limit if self._worker.served else self._time_limit + START_LIMIT
+
+    def _send(self) -> None:
+        """Sends what can be sent."""
+        while self._queue and not self._closed and (not self._sent or self._may_overlap()):
+            asked = self._queue.popleft()
+            if asked.reply.done():
+                continue
+            if not self._sent:
+                self._deadline = time.monotonic() + self._limit
+            self._sent.append(asked)
+            self._worker.send(asked.request)
+
+    def _may_overlap(self) -> bool:
+        return len(self._sent) == 1 and self._sent[0].request.yields
+
+    def _listen(self) -> None:
+        worker, loop = self._worker, self._loop
+        assert loop is not None
+
+        def replied(reply: Reply | None) -> None:
+            with contextlib.suppress(RuntimeError):
+                # It says that the loop is closed, when nobody waits for anything any more.
+                loop.call_soon_threadsafe(self._replied, worker, reply)
+
+        worker.start(replied)
+
+    def _replied(self, worker: WorkerProcess, reply: Reply | None) -> None:
+        if reply is None:
+            self._ended(worker)
+            return
+        if worker is not self._worker or not self._sent:
+            return
+        asked = self._sent.popleft()
+        self._deadline = time.monotonic() + self._limit if self._sent else None
+        if not asked.reply.done():
+            asked.reply.set_result(reply)
+        self._send()
+
+    def _ended(self, worker: WorkerProcess) -> None:
+        if worker is not self._worker or self._closed:
+            return
+        status = worker.status()
+        why = f"it ended with status {status}"
+        if self._overdue is not None:
+            why = f"it took more than {self._overdue:g} s and was ended"
+        self._overdue = self._deadline = None
+        # What was sent behind the one that it died over goes to the next one.
+        behind = list(self._sent)[1:]
+        culprits = list(self._sent)[:1]
+        self._sent.clear()
+        self._queue.extendleft(reversed(behind))
+        self._worker = WorkerProcess(self._engine)
+        self._listen()
+        self._fail(culprits, why)
+        self._send()
+
+    @staticmethod
+    def _fail(asked: list[_Asked], why: str) -> None:
+        for one in asked:
+            if not one.reply.done():
+                one.reply.set_exception(WorkerDied(why))
 
 
 def _flags() -> list[str]:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 from pathspec import GitIgnoreSpec
 
 from gradsense import filtering
-from gradsense.check import Project, check_source
+from gradsense.check import Project, Report, check_source
 from gradsense.config import Loaded, Settings, load_settings, settings_from
+from gradsense.live import LiveCheck
 from gradsense.lsp.answers.explain import explain_text
 from gradsense.lsp.answers.fixes import find_fixes, fix_all
 from gradsense.lsp.answers.rewrites import find_rewrites
@@ -34,15 +37,18 @@ from gradsense.lsp.messages import (
     FindRewrites,
     FixAll,
     Forget,
+    Interrupted,
     ListFiles,
     Page,
     Reply,
     Request,
     RuleView,
     Silence,
+    Stage,
     Stale,
 )
 from gradsense.lsp.views import Views
+from gradsense.machine import limits
 from gradsense.machine.limits import Limits
 from gradsense.rules.finding import Finding
 from gradsense.rules.page_files import page_file
@@ -56,6 +62,10 @@ LIMITS = Limits(seconds=5.0)
 """Half of what the server allows: an answer in part is better than a worker that is ended."""
 
 
+def _nobody() -> bool:
+    return False
+
+
 class AnalysisEngine:
     """Answers the server's requests, one after another."""
 
@@ -64,11 +74,23 @@ class AnalysisEngine:
         self._held: dict[str, Held] = {}
         self._projects: dict[str, Project] = {}
         self._settings: dict[str, tuple[float, Loaded]] = {}
+        self._waiting: Callable[[], bool] = _nobody
+        self._limits = replace(LIMITS, interrupted=lambda: self._waiting())
 
-    def answer(self, request: Request) -> Reply:
-        """Answers one request."""
+    def answer(self, request: Request, waiting: Callable[[], bool] = _nobody) -> Reply:
+        """Answers one request.
+
+        Args:
+            waiting: says whether another request has come meanwhile, which an analysis makes way for.
+        """
         if isinstance(request, Analyse):
-            return self._analyse(request)
+            self._waiting = waiting
+            try:
+                return self._analyse(request)
+            except limits.Interrupted:
+                return Interrupted()
+            finally:
+                self._waiting = _nobody
         if isinstance(request, FindFixes):
             held = self._current(request.path, request.revision)
             return Stale() if held is None else find_fixes(held, request)
@@ -93,43 +115,81 @@ class AnalysisEngine:
         if isinstance(request, CheckFile):
             return self._check_file(request)
         if isinstance(request, Forget):
-            self._held.pop(request.path, None)
-            self._forget(request.path)
+            if self._held.pop(request.path, None) is not None:
+                self._changed(request.path)
         elif isinstance(request, FilesChanged):
             self._settings.clear()
             for path in request.paths:
-                self._forget(path)
+                # What is on disk does not matter where the editor has the file open.
+                if path not in self._held:
+                    self._changed(path)
         return Done()
 
     def _analyse(self, request: Analyse) -> Analysis:
         start = time.perf_counter()
-        source = source_of(request)
         loaded = self._load_settings(request.path)
         settings, bad = settings_from(request.overrides, loaded.settings, "the editor's settings")
-        names = {cell.index: cell.name for cell in request.cells or ()}
-        views = Views(request.encoding, self._source_of, _url_of, names)
-        held = self._held[request.path] = Held(request, source, settings, [], views)
+        held = self._update(request, settings)
         notes: tuple[str, ...] = ()
-        if not _is_excluded(request, settings):
-            held.findings, notes = self._check(request, source, settings)
+        reached = Stage.WHOLE
+        if _is_excluded(request, settings):
+            held.number(())
+        else:
+            reached, notes = self._find(held)
         return Analysis(
             path=request.path,
             revision=request.revision,
-            findings=tuple(views.finding(index, finding) for index, finding in enumerate(held.findings)),
+            findings=tuple(held.views.finding(number, finding) for number, finding in held.findings.items()),
             notes=notes,
             problems=tuple(str(problem) for problem in (*loaded.problems, *bad)),
             seconds=time.perf_counter() - start,
+            reached=reached,
         )
 
-    def _check(self, request: Analyse, source: Source, settings: Settings) -> tuple[list[Finding], tuple[str, ...]]:
-        self._forget(request.path)
-        report = check_source(source, self._project_of(request), LIMITS)
-        findings = filtering.apply(report, {source.path: source}, settings)
-        own = [finding for finding in findings if finding.path == source.path]
-        return own, tuple(f"{_line(source, note.line)}: {note.message}" for note in report.notes)
+    def _update(self, request: Analyse, settings: Settings) -> Held:
+        """Takes the text of a request."""
+        source = source_of(request)
+        project = self._project_of(request)
+        names = {cell.index: cell.name for cell in request.cells or ()}
+        views = Views(request.encoding, self._source_of, _url_of, names)
+        held = self._held.get(request.path)
+        if held is None or held.check.project is not project:
+            # In the project from now on, in place of the file on disk.
+            self._changed(request.path)
+            held = self._held[request.path] = Held(request, LiveCheck(source, project, self._limits), settings, views)
+            return held
+        held.begin(request)
+        held.settings, held.views = settings, views
+        edit = held.check.update(source)
+        held.idle = {edit.stretch.moved(line) for line in held.idle}
+        if not edit.nothing or edit.stretch.delta:
+            self._changed(request.path)
+            held.check.attach()
+        return held
+
+    def _find(self, held: Held) -> tuple[Stage, tuple[str, ...]]:
+        """Goes as far as the request says; how far that was in the end, and what there is to tell."""
+        check = held.check
+        if held.request.stage is Stage.GLANCE:
+            check.glance()
+        elif held.request.stage is Stage.LOOK:
+            check.look()
+        else:
+            check.settle()
+        reached = Stage.WHOLE if check.is_settled else Stage.LOOK if check.is_seen else Stage.GLANCE
+        report = check.report()
+        own = _own(report, check.source, held.settings)
+        if reached is Stage.WHOLE:
+            held.idle = {found.span.line for found in own if found.code == filtering.UNUSED_IGNORE}
+        else:
+            # What such a comment silences may not have been looked at yet.
+            own = [f for f in own if f.code != filtering.UNUSED_IGNORE or f.span.line in held.idle]
+        held.number(own)
+        return reached, _notes(report, check.source)
 
     def _check_file(self, request: CheckFile) -> CheckedFile:
         """Checks a file that nobody has open, and keeps nothing of it."""
+        start = time.perf_counter()
         path = request.path
         try:
             if os.path.getsize(path) > request.megabytes * 1e6:
@@ -138,14 +198,32 @@ class AnalysisEngine:
         except (SourceError, OSError) as error:
             return CheckedFile(Analysis(path, 0, (), (str(error),), (), 0.0), ())
         analysed = Analyse(path, text, 0, request.encoding, request.root, request.overrides)
-        analysis = self._analyse(analysed)
-        imports = imported_by(path, self._project_of(analysed))
-        self._held.pop(path, None)
-        return CheckedFile(analysis, imports)
+        loaded = self._load_settings(path)
+        settings, bad = settings_from(request.overrides, loaded.settings, "the editor's settings")
+        source, project = source_of(analysed), self._project_of(analysed)
+        findings: list[Finding] = []
+        notes: tuple[str, ...] = ()
+        if not _is_excluded(analysed, settings):
+            self._changed(path)
+            report = check_source(source, project, LIMITS)
+            findings, notes = _own(report, source, settings), _notes(report, source)
+        views = Views(request.encoding, self._source_of, _url_of)
+        analysis = Analysis(
+            path=path,
+            revision=0,
+            findings=tuple(views.finding(number, finding) for number, finding in enumerate(findings)),
+            notes=notes,
+            problems=tuple(str(problem) for problem in (*loaded.problems, *bad)),
+            seconds=time.perf_counter() - start,
+        )
+        return CheckedFile(analysis, imported_by(path, project))
 
     def _fix_all(self, held: Held, request: FixAll) -> Edits:
-        edits = fix_all(held, request, lambda source: self._check(held.request, source, held.settings)[0])
-        self._forget(request.path)
+        def check(source: Source) -> list[Finding]:
+            return _own(check_source(source, held.check.project, LIMITS), source, held.settings)
+
+        edits = fix_all(held, request, check)
+        held.check.attach()
         return edits
 
     def _current(self, path: str, revision: int) -> Held | None:
@@ -158,9 +236,16 @@ class AnalysisEngine:
             self._projects[place] = Project(Project.for_paths([place]).roots, self._read)
         return self._projects[place]
 
-    def _forget(self, path: str) -> None:
+    def _changed(self, path: str) -> None:
+        """Tells those that may depend on a file."""
+        real = os.path.realpath(path)
         for project in self._projects.values():
-            project.forget(path)
+            names_changed = project.forget(path)
+            for other in self._held.values():
+                if other.check.project is project and other.request.path != path:
+                    other.check.file_changed(real)
+                    if names_changed:
+                        other.check.names_changed()
 
     def _read(self, path: str) -> Source:
         """What an import finds: the editor's text where the file is open, the file elsewhere."""
@@ -183,6 +268,16 @@ class AnalysisEngine:
         if known is None or now - known[0] > SETTINGS_LIVE:
             known = self._settings[folder] = (now, load_settings(folder))
         return known[1]
+
+
+def _own(report: Report, source: Source, settings: Settings) -> list[Finding]:
+    """What there is to show in a program itself."""
+    found = filtering.apply(report, {source.path: source}, settings)
+    return [finding for finding in found if finding.path == source.path]
+
+
+def _notes(report: Report, source: Source) -> tuple[str, ...]:
+    return tuple(f"{_line(source, note.line)}: {note.message}" for note in report.notes)
 
 
 def _line(source: Source, line: int) -> str:

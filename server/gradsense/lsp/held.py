@@ -2,30 +2,53 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from gradsense.config import Settings
+from gradsense.live import LiveCheck
 from gradsense.lsp.messages import Analyse
 from gradsense.lsp.views import Views
 from gradsense.rules.finding import Finding
-from gradsense.syntax import ParsedModule, Source, parse
+from gradsense.syntax import Source, Span
 
 
 @dataclass
 class Held:
-    """The last analysis of an open program, and what its fixes need."""
+    """An open program, its last analysis, and what its fixes need.
+
+    Args:
+        request: the last one to analyse it.
+        check: what finds things in it.
+        findings: what was found, by numbers that stay the same for one revision.
+        idle: the lines of comments that silence nothing, as of the last time that everything was looked at.
+    """
 
     request: Analyse
-    source: Source
+    check: LiveCheck
     settings: Settings
-    findings: list[Finding]
     views: Views
+    findings: dict[int, Finding] = field(default_factory=dict)
+    idle: set[int] = field(default_factory=set)
+    _numbers: dict[tuple[str, Span, str], int] = field(default_factory=dict)
 
-    @cached_property
-    def parsed(self) -> ParsedModule:
-        """The program's tree."""
-        return parse(self.source)
+    @property
+    def source(self) -> Source:
+        """The program's text."""
+        return self.check.source
+
+    def begin(self, request: Analyse) -> None:
+        """Takes a request to find something."""
+        if request.revision != self.request.revision:
+            self._numbers.clear()
+        self.request = request
+
+    def number(self, findings: Iterable[Finding]) -> None:
+        """Takes what was found; what was found in the same text before keeps its number."""
+        self.findings = {}
+        for finding in findings:
+            key = (finding.code, finding.span, finding.message)
+            self.findings[self._numbers.setdefault(key, len(self._numbers))] = finding
 
     def lines(self, name: str | None, first: int, last: int) -> tuple[int, int]:
         """Lines of a file, or of a notebook's cell, as the protocol counts them, as lines of the program."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any, ClassVar
 
 from gradsense.syntax.columns import Encoding
@@ -52,8 +53,12 @@ class RelatedView:
 
 @dataclass(frozen=True, slots=True)
 class FindingView:
-    """A finding as the server shows it; `index` is its number within the analysis that found it, `path` the file, or
-    the cell of the notebook, that it is in."""
+    """A finding as the server shows it.
+
+    Args:
+        index: its number, the same in all analyses of one revision.
+        path: the file, or the cell of the notebook, that it is in.
+    """
 
     index: int = field(compare=False, repr=False)
     path: str
@@ -133,7 +138,23 @@ class TracebackView:
     fixes: tuple[FixView, ...]
 
 
-# Requests
+# Requests. Each says whether it makes way for others: whether the worker drops it, with `Interrupted` for a reply, when
+# the next one comes.
+
+
+class Stage(IntEnum):
+    """How far an analysis goes.
+
+    Each is an answer to show: of what was not looked at again yet, it holds what was found before, moved with its
+    lines.
+    """
+
+    GLANCE = 1
+    """One path of the function that was edited, if that is quick: what a keystroke gets."""
+    LOOK = 2
+    """One path of everything that may have changed."""
+    WHOLE = 3
+    """Everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +169,10 @@ class Analyse:
         root: the workspace folder that holds the document, or None.
         overrides: the editor's settings by their names in `pyproject.toml`; they go on top of the file's.
         cells: the Python cells of a notebook in document order; None for a file.
+        stage: how far to go.
     """
+
+    yields: ClassVar[bool] = True
 
     path: str
     text: str
@@ -157,11 +181,14 @@ class Analyse:
     root: str | None
     overrides: Mapping[str, Any]
     cells: tuple[CellText, ...] | None = None
+    stage: Stage = Stage.WHOLE
 
 
 @dataclass(frozen=True, slots=True)
 class FindFixes:
     """Asks for the fixes of some findings of an analysis."""
+
+    yields: ClassVar[bool] = False
 
     path: str
     revision: int
@@ -176,6 +203,8 @@ class FixAll:
         cell: the name of the cell of a notebook that alone may be looked at and changed; None for all of them.
     """
 
+    yields: ClassVar[bool] = False
+
     path: str
     revision: int
     code: str | None
@@ -185,6 +214,8 @@ class FixAll:
 @dataclass(frozen=True, slots=True)
 class Explain:
     """Asks for a rule's page."""
+
+    yields: ClassVar[bool] = False
 
     code: str
 
@@ -200,6 +231,8 @@ class ExplainText:
         encoding: the unit in which the client counts characters.
     """
 
+    yields: ClassVar[bool] = False
+
     text: str
     path: str | None
     roots: tuple[str, ...]
@@ -210,12 +243,16 @@ class ExplainText:
 class Forget:
     """Says that a document was closed: the file on disk counts again."""
 
+    yields: ClassVar[bool] = False
+
     path: str
 
 
 @dataclass(frozen=True, slots=True)
 class FilesChanged:
     """Says that files changed on disk."""
+
+    yields: ClassVar[bool] = False
 
     paths: tuple[str, ...]
 
@@ -306,6 +343,7 @@ class Analysis:
         notes: what a person reading the log may want to know, such as what was cut.
         problems: settings that could not be used; each is shown to the person once.
         seconds: how long it took.
+        reached: how far it went, which may be farther than was asked for.
     """
 
     path: str
@@ -314,6 +352,12 @@ class Analysis:
     notes: tuple[str, ...]
     problems: tuple[str, ...]
     seconds: float
+    reached: Stage = Stage.WHOLE
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """A newer request came in between; what was found until then is kept for the next time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -400,6 +444,7 @@ class Failed:
 
 Reply = (
     Analysis
+    | Interrupted
     | Fixes
     | Edits
     | Page

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pygls.uris import to_fs_path
 
-from gradsense.lsp.messages import Analysis, CellText, FindingView
+from gradsense.lsp.messages import Analysis, CellText, FindingView, Stage
 
 if TYPE_CHECKING:
     from gradsense.lsp.documents import Document
@@ -36,7 +36,7 @@ class Program:
         """What the client was told last of each of its text documents, by the name of the result."""
         self.answered_revision = -1
         """The revision that a client which asks was told of last."""
-        self._settled = -1
+        self._settled: dict[Stage, int] = {}
         self._waiting: list[asyncio.Future[None]] = []
 
     @property
@@ -68,19 +68,26 @@ class Program:
         """What the last analysis found in one of its parts."""
         return () if self.analysis is None else tuple(f for f in self.analysis.findings if f.path == part.path)
 
-    def settled(self, revision: int) -> None:
-        """Tells those who wait that the analysis of a revision is over, whether it found out or broke down."""
-        self._settled = revision
+    def settled(self, revision: int, reached: Stage = Stage.WHOLE) -> None:
+        """Tells those who wait that the analysis of a revision came so far, or broke down."""
+        for stage in Stage:
+            if stage <= reached:
+                self._settled[stage] = revision
         waiting, self._waiting = self._waiting, []
         for future in waiting:
             if not future.done():
                 future.set_result(None)
 
-    async def settle(self, seconds: float) -> Analysis | None:
-        """Waits for the findings of the text as it is; None if the analysis broke down or takes longer than that."""
+    async def settle(self, seconds: float, stage: Stage = Stage.LOOK) -> Analysis | None:
+        """Waits for the findings of the text as it is; None if the analysis broke down or takes longer than that.
+
+        Args:
+            seconds: how long.
+            stage: how far the analysis must have come. What it found by a mere glance can be out of date.
+        """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
-        while self._settled != self.revision:
+        while self._settled.get(stage) != self.revision:
             future: asyncio.Future[None] = loop.create_future()
             self._waiting.append(future)
             try:

@@ -27,6 +27,7 @@ from gradsense.lsp.features import (
     text_sync,
     watched_files,
 )
+from gradsense.lsp.messages import Stage
 from gradsense.lsp.program import Program
 from gradsense.lsp.protocol import GradSenseProtocol
 from gradsense.lsp.runner import Runner
@@ -87,8 +88,8 @@ class GradSenseServer(LanguageServer):
         """Logs an error; the person is not disturbed over it."""
         log.error("%s: %s", source.__name__, error)
 
-    async def _analyse(self, program: Program) -> None:
-        await diagnostics.refresh(self, program)
+    async def _analyse(self, program: Program, stage: Stage) -> Stage | None:
+        return await diagnostics.refresh(self, program, stage)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

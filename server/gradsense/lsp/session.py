@@ -101,11 +101,13 @@ class Session:
         self.backend.close()
         self.workspace.close()
 
-    async def ask(self, request: Request, kind: type[R], backend: Backend | None = None) -> R | None:
+    async def ask(
+        self, request: Request, kind: type[R] | tuple[type[R], ...], backend: Backend | None = None
+    ) -> R | None:
         """Has the analysis answer; None where it cannot, which the log then explains.
 
         Args:
-            kind: the type of the reply to this request.
+            kind: the type of the reply to this request, or several.
             backend: whom to ask, if not the one that the open documents have.
         """
         try:

@@ -10,8 +10,10 @@ import importlib
 import os
 import queue
 import signal
+import sys
 import threading
 import traceback
+from collections.abc import Callable
 from typing import IO, Any, Protocol
 
 from gradsense.garbage import collect_seldom
@@ -22,8 +24,12 @@ from gradsense.lsp.messages import Failed, Reply, Request
 class Engine(Protocol):
     """Answers requests; it keeps what it must between them."""
 
-    def answer(self, request: Request) -> Reply:
-        """Answers one request; whatever it raises is reported to the server."""
+    def answer(self, request: Request, waiting: Callable[[], bool]) -> Reply:
+        """Answers one request; whatever it raises is reported to the server.
+
+        Args:
+            waiting: says whether another request has come meanwhile.
+        """
 
 
 def main(engine: str) -> None:
@@ -35,6 +41,8 @@ def main(engine: str) -> None:
     # Ctrl+C in a terminal reaches the whole process group; ending the worker is the server's business.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     collect_seldom()
+    # How long a request that comes in the middle of an analysis waits until somebody takes it off the pipe.
+    sys.setswitchinterval(0.001)
     requests_in, replies_out = _private_pipes()
     inbox: queue.SimpleQueue[Request] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(requests_in, inbox), daemon=True).start()
@@ -42,7 +50,7 @@ def main(engine: str) -> None:
     while True:
         request = inbox.get()
         try:
-            reply = serving.answer(request)
+            reply = serving.answer(request, lambda: not inbox.empty())
         except Exception as error:
             reply = Failed(f"{type(error).__name__}: {error}", traceback.format_exc())
         wire.send(replies_out, reply)

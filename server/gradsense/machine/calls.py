@@ -13,6 +13,7 @@ from gradsense.machine.graph import Forward, Tensor
 from gradsense.machine.iteration import Iteration
 from gradsense.machine.limits import DEPTH
 from gradsense.machine.state import ReturnSignal
+from gradsense.machine.trees import notes
 from gradsense.machine.tri import tri
 from gradsense.machine.values import (
     BoundMethod,
@@ -361,7 +362,7 @@ def _fields(cls: ClassValue) -> list[tuple[str, ast.expr | None]] | None:
 
 
 # What was found out about definitions, for as long as their trees live.
-_GENERATORS: WeakKeyDictionary[ast.AST, bool] = WeakKeyDictionary()
+_GENERATORS: WeakKeyDictionary[ast.AST, bool] = notes()
 
 
 @lru_cache(maxsize=256)

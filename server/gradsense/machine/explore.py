@@ -1,78 +1,27 @@
-"""Running a program along several paths, and what can be said of all of them together."""
+"""Running a program: its module level, and each function by itself that nothing reaches from there."""
 
 from __future__ import annotations
 
 import ast
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from gradsense.machine.events import (
-    AnomalyOn,
-    DeadTerm,
-    Event,
-    ForwardUnused,
-    GradientsDiscarded,
-    InplaceAllowed,
-    LossNeverWalked,
-    NeverReached,
-    NoGraph,
-    RetainedWalk,
-)
+from gradsense.machine.events import Event
 from gradsense.machine.interpreter import Machine
 from gradsense.machine.level import ModuleLevel
 from gradsense.machine.limits import TIME, Limits
 from gradsense.machine.modules import Workspace
-from gradsense.machine.state import BranchKey, Knowledge
-from gradsense.machine.units import Unit, runner, units_of
-from gradsense.machine.values import Site, origin_of
+from gradsense.machine.outcomes import Exploration, Facts, Outcome
+from gradsense.machine.paths import Paths
+from gradsense.machine.state import Knowledge
+from gradsense.machine.trees import forget
+from gradsense.machine.units import Unit, assigns_anew, units_of
+from gradsense.machine.values import origin_of
 from gradsense.syntax.parse import ParsedModule
 
-# A fact that is learnt starts the path anew, at most so often.
-LEARNING_ROUNDS = 3
-# Branches that one path may have flipped at once.
-MOST_FLIPS = 3
 # Cells of a notebook that are tried a second time.
 RERUN_CELLS = 12
-# What is said of a whole program holds only if no path shows otherwise.
-ON_ALL_PATHS = (RetainedWalk, LossNeverWalked, DeadTerm, NeverReached, GradientsDiscarded, ForwardUnused)
-
-
-@dataclass
-class Exploration:
-    """What was found in one file.
-
-    Attributes:
-        events: what happened, each with whether it is certain.
-        sites: every walk that was reached, by place, and whether its graph was fully known.
-        doubts: why it was not, for those where it was not.
-        called: the functions that were entered.
-        paths: how many paths were run.
-        left_out: what bounds on work left out, as `limits` words it.
-        walks_by_itself: whether the module level walks a graph: the file is a whole program.
-        failures: statements that the machine itself could not run.
-    """
-
-    events: list[Event] = field(default_factory=list)
-    sites: dict[tuple[object, ...], bool] = field(default_factory=dict)
-    doubts: dict[tuple[object, ...], str] = field(default_factory=dict)
-    called: set[ast.AST] = field(default_factory=set)
-    paths: int = 0
-    left_out: set[str] = field(default_factory=set)
-    walks_by_itself: bool = False
-    failures: list[str] = field(default_factory=list)
-
-    def take(self, machines: list[Machine]) -> None:
-        """Adds the outcome of several paths of one unit."""
-        self.events += merged(machines)
-        for machine in machines:
-            self.paths += 1
-            self.called |= machine.called | machine.handed_over
-            self.left_out |= machine.left_out
-            self.failures += [f for f in machine.failures if f not in self.failures]
-            for key, known in machine.sites.items():
-                self.sites[key] = self.sites.get(key, False) or known
-            self.doubts.update(machine.doubts)
 
 
 def explore(
@@ -92,153 +41,297 @@ def explore(
         already_called: functions that another file's run entered: they are not run by themselves.
         first_path_only: one path of each unit, which is what a keystroke pays for.
     """
-    limits = limits or Limits()
-    deadline = time.monotonic() + limits.seconds
-    knowledge = Knowledge()
-    result = Exploration()
-    paths = 1 if first_path_only else limits.paths
-    level = ModuleLevel()
-    machines = list(_paths(program, workspace, None, knowledge, limits, paths, deadline, level))
-    result.take(machines)
-    result.walks_by_itself = bool(machines and machines[0].walks)
-    if machines and not first_path_only:
-        for cell in machines[0].walking_cells[:RERUN_CELLS]:
-            machine = Machine(program, workspace, {}, knowledge, limits, deadline)
-            machine.rerun_cell(cell)
-            result.events += [e for e in machine.events if e.rerun and e.raises]
-    result.called |= set(already_called)
-    units = units_of(program.tree)
-    for number, unit in enumerate(units, 1):
-        if unit.node in result.called:
-            continue
-        if time.monotonic() > deadline:
-            result.left_out.add(TIME)
-            break
-        result.called.add(unit.node)
-        share = min(deadline, time.monotonic() + max(limits.seconds / 4, 0.5))
-        unit_paths = 1 if first_path_only else max(1, limits.paths // 3)
-        level.again = unit_paths > 1 or any(
-            later.cls is unit.cls and later.node not in result.called for later in units[number:]
-        )
-        result.take(list(_paths(program, workspace, unit, knowledge, limits, unit_paths, share, level)))
-    return result
+    explorer = Explorer(program, workspace, limits, already_called)
+    explorer.run(first_path_only=first_path_only)
+    return explorer.found()
 
 
-def _paths(
-    program: ParsedModule,
-    workspace: Workspace,
-    unit: Unit | None,
-    knowledge: Knowledge,
-    limits: Limits,
-    most: int,
-    deadline: float,
-    level: ModuleLevel,
-) -> Iterator[Machine]:
-    """Runs the first path, then paths with single branches flipped."""
-    queue: list[dict[BranchKey, bool]] = [{}]
-    seen: set[tuple[tuple[BranchKey, bool], ...]] = set()
-    count = 0
-    while queue and count < most:
-        if count and time.monotonic() > deadline:
-            break
-        forced = queue.pop(0)
-        known = len(knowledge.facts)
-        machine = _run(program, workspace, unit, knowledge, limits, deadline, forced, level)
-        for _ in range(LEARNING_ROUNDS - 1):
-            if not machine.new_facts or time.monotonic() > deadline:
-                break
-            if any(not _is_within(unit, site) for site in list(knowledge.facts)[known:]):
-                level.forget()
-            machine = _run(program, workspace, unit, knowledge, limits, deadline, forced, level)
-        count += 1
-        for key, default in machine.branches.items():
-            flipped = {**forced, key: not default}
-            name = tuple(sorted(flipped.items()))
-            if len(flipped) <= MOST_FLIPS and name not in seen and key not in forced:
-                seen.add(name)
-                queue.append(flipped)
-        yield machine
+class Explorer:
+    """Runs one program, and runs again what a change of it can have changed.
 
+    Args:
+        program: the file; its tree may change in place, see `changed`.
+        workspace: where its imports are found.
+        limits: bounds on work.
+        already_called: functions that another file's run entered: they are not run by themselves.
 
-def _run(
-    program: ParsedModule,
-    workspace: Workspace,
-    unit: Unit | None,
-    knowledge: Knowledge,
-    limits: Limits,
-    deadline: float,
-    forced: dict[BranchKey, bool],
-    level: ModuleLevel,
-) -> Machine:
-    machine = Machine(program, workspace, forced, knowledge, limits, deadline)
-    if unit is None or not level.put_into(machine):
-        machine.run_program()
-        if not forced:
-            level.keep(machine)
-    if unit is not None:
-        machine.forget_module_level()
-        run: Callable[[], None] | None = runner(machine, unit, level)
-        if run is not None:
-            machine.run_unit(run)
-    machine.conclude()
-    if unit is not None:
-        level.finish(machine, unit.cls)
-    return machine
-
-
-def _is_within(unit: Unit | None, site: Site) -> bool:
-    """Whether a call was made by the unit and not at the module level."""
-    _, stack = origin_of(site)
-    if unit is None or not stack:
-        return False
-    return any(n is not None and stack[0][1:] == (n.lineno, n.col_offset) for n in (unit.node, unit.cls))
-
-
-def merged(machines: list[Machine]) -> list[Event]:
-    """The events of several paths, each once, with what all paths together say of it.
-
-    An error is certain only if every path that comes to its line meets it, or ends in an error of its own before.
+    Attributes:
+        is_seen: whether everything was run along one path at least since the program changed.
+        is_settled: whether everything was run along all paths.
+        is_cautious: what another path may take back is not told before that was run.
+        frozen: functions that cannot be read at the moment: what was found with them stays as it is.
+        frozen_level: whether the same goes for what is outside of functions.
     """
-    by_key: dict[tuple[object, ...], tuple[Event, set[int]]] = {}
-    for index, machine in enumerate(machines):
-        for event in machine.events:
-            key = event.key
-            known = by_key.get(key)
-            if known is None:
-                by_key[key] = (event, {index})
+
+    def __init__(
+        self,
+        program: ParsedModule,
+        workspace: Workspace,
+        limits: Limits | None = None,
+        already_called: Iterable[ast.AST] = (),
+    ) -> None:
+        self.program = program
+        self.workspace = workspace
+        self.limits = limits or Limits()
+        self.is_seen = self.is_settled = False
+        self.is_cautious = False
+        self.frozen: set[ast.AST] = set()
+        self.frozen_level = False
+        self._already_called = set(already_called)
+        self._level = ModuleLevel()
+        # None is the module level.
+        self._outcomes: dict[ast.AST | None, Outcome] = {}
+        self._shown: list[ast.AST | None] = []
+        self._left_out: set[str] = set()
+        self._places: set[tuple[int, int]] = set()
+
+    # ------------------------------------------------------------------ changes
+
+    def changed(self, functions: Collection[ast.AST], outside: bool) -> None:
+        """Takes note of what the program's tree says anew.
+
+        Args:
+            functions: those whose bodies changed; they are the same objects as before.
+            outside: whether anything else did.
+        """
+        self.is_seen = self.is_settled = False
+        functions = set(functions)
+        self._level.drop_made()
+        forget(functions)
+        methods_too = assigns_anew(self.program.tree, functions)
+        level = self._outcomes.get(None)
+        if outside or (level is not None and functions & level.found.called):
+            self.all_changed()
+            return
+        for unit in units_of(self.program.tree):
+            # A method is run on an object of which other methods decide what is certain.
+            if methods_too and unit.cls is not None and unit.node in self._outcomes:
+                self._outcomes[unit.node].stale = True
+        for node, outcome in self._outcomes.items():
+            if node in functions or not functions.isdisjoint(outcome.found.called):
+                outcome.stale = True
+
+    def all_changed(self) -> None:
+        """Takes note that everything may be different."""
+        self.is_seen = self.is_settled = False
+        for outcome in self._outcomes.values():
+            outcome.stale = True
+
+    def file_changed(self, path: str) -> None:
+        """Takes note that a file of the workspace changed, named by its real path."""
+        if any(path in outcome.found.files for outcome in self._outcomes.values()):
+            self.all_changed()
+
+    def moved(self, line: Callable[[int], int]) -> None:
+        """Takes note that lines moved."""
+        self._level.drop_made()
+        for outcome in self._outcomes.values():
+            outcome.move(self.program.source.path, line)
+
+    # ------------------------------------------------------------------ running
+
+    def run(self, *, first_path_only: bool = False) -> None:
+        """Runs everything that is not up to date.
+
+        Args:
+            first_path_only: one path of each unit.
+
+        Raises:
+            Interrupted: as the limits have it; what was finished before is not lost.
+        """
+        deadline = time.monotonic() + self.limits.seconds
+        self._left_out = set()
+        self._level.touched()
+        most = 1 if first_path_only else self.limits.paths
+        shown: list[ast.AST | None] = []
+        start = _Start()
+        for unit, more in self._units():
+            node = unit.node if unit is not None else None
+            known = self._outcomes.get(node)
+            if known is None or not self._serves(known, unit, start, not first_path_only):
+                if unit is not None and time.monotonic() > deadline:
+                    self._left_out.add(TIME)
+                    break
+                share = max(self.limits.seconds / 4, 0.5)
+                until = deadline if unit is None else min(deadline, time.monotonic() + share)
+                paths = most if unit is None or most == 1 else max(1, most // 3)
+                self._level.again = paths > 1 or more
+                self._run_unit(unit, start, paths, until, whole=not first_path_only)
+            shown.append(node)
+            start.goes_on(self._outcomes[node])
+        else:
+            self.is_seen = True
+            self.is_settled = self.is_settled or not first_path_only
+            if not (self.frozen or self.frozen_level):
+                for gone in self._outcomes.keys() - set(shown):
+                    del self._outcomes[gone]
+        self._shown = shown + [node for node in self._outcomes if node not in shown]
+
+    def glance(self, functions: Collection[ast.AST], seconds: float) -> None:
+        """Runs one path of what was just edited, if that takes no longer than some time.
+
+        Args:
+            functions: those that were edited.
+            seconds: how long it may take, by what it took the last time.
+
+        Raises:
+            Interrupted: as the limits have it.
+        """
+        until = time.monotonic() + seconds
+        self._level.touched()
+        wanted = self._nearest(functions)
+        shown: list[ast.AST | None] = []
+        start = _Start()
+        for unit, _ in self._units():
+            node = unit.node if unit is not None else None
+            known = self._outcomes.get(node)
+            if known is None or (known.stale and node in wanted and not self._is_frozen(known)):
+                if time.monotonic() + (known.seconds if known is not None else 0) < until:
+                    self._run_unit(unit, start, 1, time.monotonic() + self.limits.seconds, whole=False)
+                elif unit is None:
+                    # Without it nothing else can be known.
+                    return
+            if node in self._outcomes:
+                shown.append(node)
+                start.goes_on(self._outcomes[node])
+        self._shown = shown + [node for node in self._outcomes if node not in shown]
+
+    def _nearest(self, functions: Collection[ast.AST]) -> set[ast.AST | None]:
+        """The units that functions are looked at in: they themselves, or what gets to them the fastest."""
+        wanted: set[ast.AST | None] = {None}
+        for function in functions:
+            entering = [n for n, outcome in self._outcomes.items() if function in outcome.found.called]
+            if function in self._outcomes:
+                wanted.add(function)
+            elif entering:
+                wanted.add(min(entering, key=lambda node: self._outcomes[node].seconds))
+        return wanted
+
+    def _units(self) -> Iterator[tuple[Unit | None, bool]]:
+        """The module level and then all units that nothing before them reached; whether more of the class follow."""
+        units = units_of(self.program.tree)
+        self._places = {(n.lineno, n.col_offset) for u in units for n in (u.node, u.cls) if n is not None}
+        yield None, False
+        called = set(self._already_called)
+        if None in self._outcomes:
+            called |= self._outcomes[None].found.called
+        for number, unit in enumerate(units, 1):
+            if unit.node in called:
                 continue
-            known[1].add(index)
-            best = known[0]
-            if (event.sure and not best.sure) or (event.sure == best.sure and len(event.also) > len(best.also)):
-                by_key[key] = (event, known[1])
-    raised = {i for i, m in enumerate(machines) if any(e.raises and not e.caught for e in m.events)}
-    raising = {e.culprit.key for e, _ in by_key.values() if e.raises}
-    walked_places = {w.place.key for m in machines for w in m.walks if w.used_leaves}
-    kept: list[Event] = []
-    for event, where in by_key.values():
-        spot = (event.place.path, event.place.line)
-        others = [i for i, m in enumerate(machines) if spot in m.reached or i in where]
-        everywhere = all(i in where or i in raised for i in others)
-        if event.raises:
-            event.certain = event.sure and everywhere
-            if isinstance(event, NoGraph) and not everywhere:
-                # A branch that never builds a graph is the program's own business.
-                continue
-        if isinstance(event, GradientsDiscarded) and not event.idle and event.walk.place.key not in walked_places:
-            continue
-        if (
-            isinstance(event, ON_ALL_PATHS)
-            and not everywhere
-            and not (isinstance(event, RetainedWalk) and event.needed)
-        ):
-            continue
-        if isinstance(event, ForwardUnused) and not any(machine.walks for machine in machines):
-            # A program that only predicts may be in no need of `no_grad`.
-            continue
-        if isinstance(event, AnomalyOn) and len(where) < len(machines):
-            # A flag of the program switches it on.
-            continue
-        if isinstance(event, InplaceAllowed) and event.culprit.key in raising:
-            continue
-        kept.append(event)
-    return kept
+            called.add(unit.node)
+            more = any(later.cls is unit.cls and later.node not in called for later in units[number:])
+            yield unit, more
+            if unit.node in self._outcomes:
+                called |= self._outcomes[unit.node].found.called
+
+    def _run_unit(self, unit: Unit | None, start: _Start, most: int, until: float, *, whole: bool) -> None:
+        node = unit.node if unit is not None else None
+        knowledge = Knowledge(dict(start.facts))
+        if unit is None:
+            self._level = ModuleLevel()
+        paths = Paths(self.program, self.workspace, self.limits, knowledge, self._level)
+        if unit is not None:
+            self._prepare_level(paths, start, until)
+        began = time.monotonic()
+        machines: list[Machine] = []
+        seconds = 0.0
+        for machine in paths.run(unit, most, until):
+            machines.append(machine)
+            seconds = seconds or time.monotonic() - began
+        found = Exploration.of(machines)
+        keys = {event.key for event in machines[0].events}
+        on_first = frozenset(id(event) for event in found.events if event.key in keys)
+        if unit is None:
+            found.walks_by_itself = bool(machines[0].walks)
+            if whole:
+                for cell in machines[0].walking_cells[:RERUN_CELLS]:
+                    again = paths.machine({}, until)
+                    again.rerun_cell(cell)
+                    found.events += [e for e in again.events if e.rerun and e.raises]
+        learnt = {site: fact for site, fact in knowledge.facts.items() if site not in start.facts}
+        outcome = Outcome(
+            found,
+            whole or not machines[0].branches,
+            on_first,
+            given=self._foreign(unit, start.facts),
+            learnt=learnt,
+            from_clean=start.clean,
+            leaves_clean=self._level.ready(),
+            seconds=seconds,
+        )
+        if self.is_cautious and not outcome.whole:
+            outcome.go_on_from(self._outcomes.get(node))
+        self._outcomes[node] = outcome
+
+    def _prepare_level(self, paths: Paths, start: _Start, until: float) -> None:
+        """Has the module level as it is when all units before this one were run, too."""
+        if not start.clean:
+            self._level.forget()
+        elif not self._level.ready():
+            machine = paths.machine({}, until)
+            machine.run_program()
+            self._level.keep(machine)
+
+    # ------------------------------------------------------------------ what serves on
+
+    def _foreign(self, unit: Unit | None, facts: Facts) -> Facts:
+        """Those facts that a unit may meet: not those about calls that other units make."""
+        if unit is None or not facts:
+            return {}
+        own = {(n.lineno, n.col_offset) for n in (unit.node, unit.cls) if n is not None}
+        found: Facts = {}
+        for site, fact in facts.items():
+            _, stack = origin_of(site)
+            root = stack[0][1:] if stack and stack[0][0] == self.program.source.path else None
+            if root is None or root in own or root not in self._places:
+                found[site] = fact
+        return found
+
+    def _serves(self, outcome: Outcome, unit: Unit | None, start: _Start, whole: bool) -> bool:
+        """Whether a run would come to the same."""
+        if self._is_frozen(outcome):
+            return True
+        if outcome.stale or (whole and not outcome.whole):
+            return False
+        return unit is None or (outcome.from_clean == start.clean and outcome.given == self._foreign(unit, start.facts))
+
+    def _is_frozen(self, outcome: Outcome) -> bool:
+        if outcome is self._outcomes.get(None) and self.frozen_level:
+            return True
+        return bool(self.frozen) and not self.frozen.isdisjoint(outcome.found.called)
+
+    # ------------------------------------------------------------------ outcome
+
+    def out_of_date(self) -> list[Event]:
+        """Those events that may not be there any more."""
+        return [event for node in self._shown if (o := self._outcomes[node]).stale for event in o.found.events]
+
+    def found(self) -> Exploration:
+        """What is known to be found in the program."""
+        total = Exploration(left_out=set(self._left_out))
+        for node in self._shown:
+            outcome = self._outcomes[node]
+            total.add(outcome.found)
+            if node is None:
+                total.walks_by_itself = outcome.found.walks_by_itself
+            else:
+                total.called.add(node)
+        return total
+
+
+@dataclass
+class _Start:
+    """Where a unit begins, after those before it.
+
+    Attributes:
+        facts: what is known of unknown values.
+        clean: whether the module level is ready to start from.
+    """
+
+    facts: Facts = field(default_factory=dict)
+    clean: bool = True
+
+    def goes_on(self, outcome: Outcome) -> None:
+        """Takes what a unit leaves to the next."""
+        self.facts = {**self.facts, **outcome.learnt} if outcome.learnt else self.facts
+        self.clean = outcome.leaves_clean

@@ -17,6 +17,7 @@ from gradsense.machine.events import GraphGrows
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Node, Store, Tensor
 from gradsense.machine.place import Place, carried_from
+from gradsense.machine.trees import notes
 from gradsense.machine.values import (
     HOLD_NOTHING,
     SCALARS,
@@ -257,7 +258,7 @@ def alive(machine: Machine) -> dict[SlotKey, Slot]:
 
 
 # What was found out about definitions, for as long as their trees live.
-_READS: WeakKeyDictionary[ast.AST, set[str]] = WeakKeyDictionary()
+_READS: WeakKeyDictionary[ast.AST, set[str]] = notes()
 
 
 def captured(function: Function) -> set[str]:

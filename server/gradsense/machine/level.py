@@ -44,6 +44,7 @@ class ModuleLevel:
         self._hopeless = False
         self._elsewhere: set[int] = set()
         self._made: dict[ast.ClassDef, Made] = {}
+        self._restored = False
 
     def keep(self, machine: Machine) -> None:
         """Takes the state of a machine that has run the module level and nothing else."""
@@ -64,15 +65,33 @@ class ModuleLevel:
     def forget(self) -> None:
         """Something was learnt: the module level has to be run again."""
         self._state = None
+        self._restored = False
         self._made.clear()
+
+    def touched(self) -> None:
+        """Something else was run meanwhile, which may have used the same files."""
+        self._restored = False
+
+    def drop_made(self) -> None:
+        """Forgets the objects that were made: places that their constructors left on record have moved."""
+        self._made.clear()
+
+    def ready(self) -> bool:
+        """Makes everything as it was after the module level; False if that has to be run again."""
+        if self._state is None:
+            return False
+        if not self._restored:
+            self._restored = self._heap.restore() and all(heap.restore() for heap in self._untouched)
+            if not self._restored:
+                self.forget()
+        return self._restored
 
     def put_into(self, machine: Machine) -> bool:
         """Gives a machine the state after the module level; False if it has to run that itself."""
-        if self._state is None:
+        if not self.ready():
             return False
-        if not (self._heap.restore() and all(heap.restore() for heap in self._untouched)):
-            self.forget()
-            return False
+        assert self._state is not None
+        self._restored = False
         machine.start_from(self._state)
         return True
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
 class OutOfBudget(Exception):
     """The bound on work is reached: the path ends here."""
+
+
+class Interrupted(BaseException):
+    """Something else is wanted now; what was begun is dropped. Nothing that handles errors may take it for one."""
 
 
 @dataclass
@@ -20,6 +25,7 @@ class Limits:
         seconds: wall time for one file.
         depth: nested calls.
         imports: how many files of the workspace one path may load.
+        interrupted: says whether to stop at once with `Interrupted`.
     """
 
     paths: int = 24
@@ -28,6 +34,7 @@ class Limits:
     seconds: float = 8.0
     depth: int = 18
     imports: int = 60
+    interrupted: Callable[[], bool] | None = None
 
 
 # What is said of a bound that was met.

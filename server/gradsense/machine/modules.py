@@ -48,8 +48,12 @@ class Workspace:
         self._parsed[path] = module
         self._names[path] = module.source.path
 
-    def forget(self, path: str) -> None:
-        """Drops what is known about a changed file."""
+    def forget(self, path: str) -> bool:
+        """Drops what is known about a changed file.
+
+        Returns:
+            Whether names that were looked for may mean other files now.
+        """
         real = self.real(path)
         known = self._parsed.pop(real, None) is not None and os.path.exists(real)
         stem = os.path.splitext(os.path.basename(real))[0]
@@ -59,6 +63,8 @@ class Workspace:
             self._real.clear()
             self._asked.clear()
             self.shelf.clear()
+            return True
+        return False
 
     def held(self, real: str) -> ParsedModule | None:
         """The file with this real path if it was parsed already."""

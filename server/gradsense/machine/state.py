@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Forward, Node, Store, Tensor, Walk
-from gradsense.machine.limits import STEPS, TIME, Limits, OutOfBudget
+from gradsense.machine.limits import STEPS, TIME, Interrupted, Limits, OutOfBudget
 from gradsense.machine.modules import Workspace
 from gradsense.machine.place import Place
 from gradsense.machine.tri import MAYBE, YES
@@ -67,6 +67,8 @@ CONTROL = (ReturnSignal, BreakSignal, ContinueSignal, ProgramRaises, OutOfBudget
 
 
 BranchKey = tuple[str, int, int]
+# After so many evaluations the clock is looked at again, and whether somebody waits.
+LOOK_EVERY = 64
 
 
 @dataclass
@@ -169,19 +171,21 @@ class State(Walking):
         Raises:
             OutOfBudget: when the path took too long.
         """
-        self.next_step_look = min(self.steps_taken + 256, self.limits.steps + 1)
+        self.next_step_look = min(self.steps_taken + LOOK_EVERY, self.limits.steps + 1)
         self._look(self.steps_taken > self.limits.steps)
 
     def spend(self, visits: int) -> None:
         self.visits_made += visits
         if self.visits_made >= self.next_visit_look:
-            self.next_visit_look = min(self.visits_made + 50_000, self.limits.visits + 1)
+            self.next_visit_look = min(self.visits_made + 20_000, self.limits.visits + 1)
             self._look(self.visits_made > self.limits.visits)
 
     def _look(self, exhausted: bool) -> None:
         if exhausted or time.monotonic() > self.deadline:
             self.left_out.add(STEPS if exhausted else TIME)
             raise OutOfBudget
+        if self.limits.interrupted is not None and self.limits.interrupted():
+            raise Interrupted
 
     def renew_budget(self) -> None:
         """Begins to count anew."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from weakref import WeakKeyDictionary
@@ -13,7 +13,7 @@ from gradsense.machine.interpreter import Machine
 from gradsense.machine.iteration import PASSES
 from gradsense.machine.level import ModuleLevel
 from gradsense.machine.library import optim
-from gradsense.machine.trees import nodes_of
+from gradsense.machine.trees import nodes_of, notes
 from gradsense.machine.tri import NO, YES
 from gradsense.machine.values import (
     ClassValue,
@@ -35,7 +35,9 @@ TRAINER_BASES = frozenset(("LightningModule", "Trainer", "Seq2SeqTrainer", "SFTT
 
 
 # The attributes that methods of a class assign, for as long as its tree lives.
-_ASSIGNED: WeakKeyDictionary[ast.ClassDef, set[str]] = WeakKeyDictionary()
+_ASSIGNED: WeakKeyDictionary[ast.ClassDef, set[str]] = notes()
+# The names that a function calls.
+_CALLED: WeakKeyDictionary[ast.AST, frozenset[str]] = notes()
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,19 +69,20 @@ def units_of(tree: ast.Module) -> list[Unit]:
     names = {u.node.name for u in found}
     called: set[str] = set()
     for unit in found:
-        for part in nodes_of(unit.node):
-            if isinstance(part, ast.Call):
-                name = (
-                    part.func.id
-                    if isinstance(part.func, ast.Name)
-                    else part.func.attr
-                    if isinstance(part.func, ast.Attribute)
-                    else ""
-                )
-                if name in names and name != unit.node.name:
-                    called.add(name)
+        called |= (_called_in(unit.node) & names) - {unit.node.name}
     # A function that another one calls is usually reached from there, with real arguments.
     return sorted(found, key=lambda u: (u.node.name in called, u.node.name not in STEP_METHODS, u.node.lineno))
+
+
+def _called_in(function: Definition) -> frozenset[str]:
+    """The names of the functions and methods that a function calls."""
+    known = _CALLED.get(function)
+    if known is None:
+        calls = [part.func for part in nodes_of(function) if isinstance(part, ast.Call)]
+        names = {func.id for func in calls if isinstance(func, ast.Name)}
+        names |= {func.attr for func in calls if isinstance(func, ast.Attribute)}
+        known = _CALLED[function] = frozenset(names)
+    return known
 
 
 def runner(machine: Machine, unit: Unit, level: ModuleLevel) -> Callable[[], None] | None:
@@ -155,6 +158,31 @@ def _assigned_outside_init(node: ast.ClassDef) -> set[str]:
             if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
         }
     return known
+
+
+def assigns_anew(tree: ast.Module, functions: Collection[ast.AST]) -> bool:
+    """Whether a class assigns other attributes outside of its constructor than when that was looked at.
+
+    Args:
+        tree: the file.
+        functions: those whose bodies changed in place.
+    """
+    anew = False
+    for node in _classes(tree.body):
+        before = _ASSIGNED.get(node)
+        if before is not None and any(part in functions for part in node.body):
+            del _ASSIGNED[node]
+            anew = anew or before != _assigned_outside_init(node)
+    return anew
+
+
+def _classes(body: Iterable[ast.stmt]) -> Iterator[ast.ClassDef]:
+    for statement in body:
+        if isinstance(statement, ast.ClassDef):
+            yield statement
+        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            for name in ("body", "orelse", "finalbody"):
+                yield from _classes(getattr(statement, name, None) or ())
 
 
 def _open(made: Instance, cls: ClassValue) -> None:

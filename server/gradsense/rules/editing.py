@@ -102,11 +102,13 @@ class Code:
 
 def code_of(place: Place) -> Code:
     """The file of a place, parsed once for all fixes in it."""
-    return _code(place.source)
+    return _code(place.source, place.source.text)
 
 
 @lru_cache(maxsize=16)
-def _code(source: Source) -> Code:
+def _code(source: Source, text: str) -> Code:
+    # While somebody types, the same source has one text after another.
+    del text
     return Code(source, parse(source).tree)
 
 

@@ -139,6 +139,12 @@ class Source:
             first += cell.line_count
         return cls(path, "\n".join(parts), cells=tuple(placed), rewrites=rewrites)
 
+    def become(self, other: Source) -> None:
+        """Takes another text of the same file, so that whoever holds this source sees the file as it is now."""
+        path = self.path
+        self.__dict__ = dict(vars(other))
+        self.path = path
+
     @cached_property
     def lines(self) -> list[str]:
         """The lines without their ends; text that ends in a newline has an empty last line."""

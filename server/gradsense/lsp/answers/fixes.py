@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 
 from gradsense.files import File
@@ -14,12 +15,12 @@ from gradsense.lsp.held import Held
 from gradsense.lsp.messages import Edits, EditView, FindFixes, FixAll, Fixes, FixView
 from gradsense.mending import mend
 from gradsense.rules.finding import Finding
-from gradsense.syntax import Source, parse
+from gradsense.syntax import Source
 
 
 def find_fixes(held: Held, request: FindFixes) -> Fixes:
     """The fixes of some findings, and what silences each."""
-    chosen = [(index, held.findings[index]) for index in request.findings if index < len(held.findings)]
+    chosen = [(number, held.findings[number]) for number in request.findings if number in held.findings]
     fixes = [
         view
         for index, finding in chosen
@@ -46,7 +47,7 @@ def fix_all(held: Held, request: FixAll, check: Callable[[Source], Sequence[Find
             return findings
         return [_within(source, found, only) for found in findings if _cell_of(source, found.span.line) == only]
 
-    buffer = (Buffer if held.request.cells is None else NotebookBuffer).of_source(held.source)
+    buffer = (Buffer if held.request.cells is None else NotebookBuffer).of_source(copy(held.source))
     mended = mend({path: buffer}, wanted, unsafe=False)
     return Edits(tuple(_difference(held, mended.files[path].source)))
 
@@ -81,7 +82,7 @@ def _suppressions(held: Held, index: int, finding: Finding) -> Iterator[FixView]
     code, line = finding.code, finding.span.line
     where = "file" if held.request.cells is None else "notebook"
     for place, edits in (
-        ("on this line", suppress_line(held.source, parse(held.source).tree, line, code)),
+        ("on this line", suppress_line(held.source, held.check.tree, line, code)),
         (f"in this {where}", ignore_in_file(held, line, code)),
     ):
         if edits is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from gradsense.lsp.features import diagnostics
+from gradsense.lsp.messages import Stage
 from gradsense.lsp.session import SETTLE_SECONDS
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def register(server: GradSenseServer) -> None:
             return types.RelatedFullDocumentDiagnosticReport(items=[])
         program = document.program
         if program.is_python:
-            await program.settle(SETTLE_SECONDS)
+            await program.settle(SETTLE_SECONDS, Stage.GLANCE)
         program.answered_revision = program.revision
         related = _related(server, document) or None
         name = _note(server, document)

@@ -11,7 +11,7 @@ from lsprotocol import types
 
 from gradsense.lsp.convert import to_range
 from gradsense.lsp.features import configuration, diagnostic, publish_diagnostics
-from gradsense.lsp.messages import Analyse, Analysis, FindingView
+from gradsense.lsp.messages import Analyse, Analysis, FindingView, Interrupted, Stage
 
 if TYPE_CHECKING:
     from gradsense.lsp.documents import Document
@@ -33,14 +33,23 @@ _TAGS = {
 log = logging.getLogger(__name__)
 
 
-async def refresh(server: GradSenseServer, program: Program) -> None:
-    """Analyses a program's text of now, and shows what was found unless the text has changed meanwhile."""
+async def refresh(server: GradSenseServer, program: Program, stage: Stage = Stage.WHOLE) -> Stage | None:
+    """Analyses a program's text of now, and shows what was found unless the text has changed meanwhile.
+
+    Args:
+        server: ours.
+        program: an open program.
+        stage: how far to go.
+
+    Returns:
+        How far it went, or None where something came in between.
+    """
     session = server.session
     settings = session.settings_of(program)
     if not (settings.enable and program.is_python):
         program.analysis = None
         show(server, program)
-        return
+        return Stage.WHOLE
     revision = program.revision
     request = Analyse(
         path=program.path,
@@ -50,21 +59,25 @@ async def refresh(server: GradSenseServer, program: Program) -> None:
         root=session.root_of(program),
         overrides=settings.overrides,
         cells=program.cells,
+        stage=stage,
     )
-    analysis = await session.ask(request, Analysis)
-    if analysis is None:
+    reply: Analysis | Interrupted | None = await session.ask(request, (Analysis, Interrupted))
+    if isinstance(reply, Interrupted):
+        return None
+    if reply is None:
         program.failures += 1
-        return
+        return None
     program.failures = 0
-    if program.notes_due:
+    if program.notes_due and reply.reached is Stage.WHOLE:
         program.notes_due = False
-        for note in analysis.notes:
+        for note in reply.notes:
             log.info("%s: %s", program.path, note)
-    configuration.tell(server, list(analysis.problems))
+    configuration.tell(server, list(reply.problems))
     if program.revision != revision or session.documents.program(program.uri) is not program:
-        return
-    program.analysis = analysis
+        return None
+    program.analysis = reply
     show(server, program)
+    return reply.reached
 
 
 def show(server: GradSenseServer, program: Program) -> None:

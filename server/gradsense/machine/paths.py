@@ -1,0 +1,96 @@
+"""Running one unit of a program along several paths."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from gradsense.machine.interpreter import Machine
+from gradsense.machine.level import ModuleLevel
+from gradsense.machine.limits import Limits
+from gradsense.machine.modules import Workspace
+from gradsense.machine.state import BranchKey, Knowledge
+from gradsense.machine.units import Unit, runner
+from gradsense.machine.values import Site, origin_of
+from gradsense.syntax.parse import ParsedModule
+
+# A fact that is learnt starts the path anew, at most so often.
+LEARNING_ROUNDS = 3
+# Branches that one path may have flipped at once.
+MOST_FLIPS = 3
+
+
+@dataclass
+class Paths:
+    """What the paths of one unit have in common.
+
+    Args:
+        program: the file.
+        workspace: where its imports are found.
+        limits: bounds on work.
+        knowledge: what is known of unknown values; what is learnt is added.
+        level: where a unit starts.
+    """
+
+    program: ParsedModule
+    workspace: Workspace
+    limits: Limits
+    knowledge: Knowledge
+    level: ModuleLevel
+
+    def run(self, unit: Unit | None, most: int, deadline: float) -> Iterator[Machine]:
+        """Runs the first path, then paths with single branches flipped; None is the module level."""
+        queue: list[dict[BranchKey, bool]] = [{}]
+        seen: set[tuple[tuple[BranchKey, bool], ...]] = set()
+        count = 0
+        while queue and count < most:
+            if count and time.monotonic() > deadline:
+                break
+            forced = queue.pop(0)
+            known = len(self.knowledge.facts)
+            machine = self.run_one(unit, forced, deadline)
+            for _ in range(LEARNING_ROUNDS - 1):
+                if not machine.new_facts or time.monotonic() > deadline:
+                    break
+                if any(not is_within(unit, site) for site in list(self.knowledge.facts)[known:]):
+                    self.level.forget()
+                machine = self.run_one(unit, forced, deadline)
+            count += 1
+            for key, default in machine.branches.items():
+                flipped = {**forced, key: not default}
+                name = tuple(sorted(flipped.items()))
+                if len(flipped) <= MOST_FLIPS and name not in seen and key not in forced:
+                    seen.add(name)
+                    queue.append(flipped)
+            yield machine
+
+    def run_one(self, unit: Unit | None, forced: dict[BranchKey, bool], deadline: float) -> Machine:
+        """Runs one path to its conclusion."""
+        machine = self.machine(forced, deadline)
+        level = self.level
+        if unit is None or not level.put_into(machine):
+            machine.run_program()
+            if not forced:
+                level.keep(machine)
+        if unit is not None:
+            machine.forget_module_level()
+            run: Callable[[], None] | None = runner(machine, unit, level)
+            if run is not None:
+                machine.run_unit(run)
+        machine.conclude()
+        if unit is not None:
+            level.finish(machine, unit.cls)
+        return machine
+
+    def machine(self, forced: dict[BranchKey, bool], deadline: float) -> Machine:
+        """A machine that has not run anything yet."""
+        return Machine(self.program, self.workspace, forced, self.knowledge, self.limits, deadline)
+
+
+def is_within(unit: Unit | None, site: Site) -> bool:
+    """Whether a call was made by the unit and not at the module level."""
+    _, stack = origin_of(site)
+    if unit is None or not stack:
+        return False
+    return any(n is not None and stack[0][1:] == (n.lineno, n.col_offset) for n in (unit.node, unit.cls))
