@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import time
 from dataclasses import replace
 
 from gradsense.check import WORDS, Note, Project, Report
@@ -32,7 +33,9 @@ class LiveCheck:
         self._live = LiveModule(source)
         self._project = project
         self._limits = limits
+        # Where nothing could be kept: what was found before, and how long it takes to look again.
         self._carried: list[Finding] | None = None
+        self._cost = 0.0
         self._start()
 
     @property
@@ -122,8 +125,13 @@ class LiveCheck:
     # ------------------------------------------------------------------ running
 
     def glance(self, seconds: float = GLANCE) -> None:
-        """Runs one path of what was just edited, if that is quick."""
-        if self._explorer is not None and not self._carried:
+        """Runs one path of all that may have changed if that is quick, else of what was just edited."""
+        if self._explorer is None or self.is_seen:
+            return
+        left = self._cost if self._carried is not None else self._explorer.cost
+        if left <= seconds:
+            self.look()
+        elif self._carried is None:
             self.attach()
             self._explorer.glance(self._edited, seconds)
 
@@ -131,7 +139,10 @@ class LiveCheck:
         """Runs one path of everything that may have changed."""
         if self._explorer is not None and not self.is_seen:
             self.attach()
+            start = time.monotonic()
             self._explorer.run(first_path_only=True)
+            if self._carried is not None:
+                self._cost = time.monotonic() - start
             self._carried = None
 
     def settle(self) -> None:

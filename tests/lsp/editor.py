@@ -116,12 +116,17 @@ class Editor:
             self.edit(uri, *((one.range, one.new_text) for one in ordered))
 
     async def diagnostics(self, uri: str, seconds: float = 20) -> list[types.Diagnostic]:
-        """Waits for the diagnostics of a buffer that are published next; a client that asks for them does so."""
+        """Waits for diagnostics of a buffer to be published, and then until the server has looked at all of it.
+
+        A client that asks for them does so.
+        """
         if self.pulls:
+            await self.looked_at(uri)
             report = await asyncio.wait_for(self.pull(uri), seconds)
             assert isinstance(report, types.RelatedFullDocumentDiagnosticReport)
             return list(report.items)
-        return list((await self.publication(uri, seconds)).diagnostics)
+        await self.publication(uri, seconds)
+        return await self.looked_at(uri)
 
     async def pull(self, uri: str, previous: str | None = None) -> types.DocumentDiagnosticReport:
         """Asks for the diagnostics of a buffer."""
@@ -140,6 +145,18 @@ class Editor:
             self.refreshes -= 1
 
         await asyncio.wait_for(wait(), seconds)
+
+    async def found(self, uri: str, code: str, seconds: float = 20) -> list[types.Diagnostic]:
+        """Waits until the diagnostics of a buffer hold one of a code that may only be found in a pause; returns all."""
+
+        async def wait() -> list[types.Diagnostic]:
+            while True:
+                known = await self.diagnostics(uri) if self.pulls else self.latest.get(uri, [])
+                if any(one.code == code for one in known):
+                    return known
+                await asyncio.sleep(0.05)
+
+        return await asyncio.wait_for(wait(), seconds)
 
     async def looked_at(self, uri: str) -> list[types.Diagnostic]:
         """Waits until the server has looked at a buffer as it is now; the diagnostics that it shows then."""

@@ -84,7 +84,9 @@ class Trial:
     ) -> Analysis | Interrupted:
         document = self._documents[name]
         looks = iter(range(patience))
-        request = Analyse(document.path, document.text, document.revision, ENCODING, str(self._folder), SETTINGS, stage)
+        request = Analyse(
+            document.path, document.text, document.revision, ENCODING, str(self._folder), SETTINGS, stage=stage
+        )
         reply = engine.answer(request, lambda: next(looks, None) is None)
         assert isinstance(reply, Analysis | Interrupted)
         return reply

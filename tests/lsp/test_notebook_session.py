@@ -86,7 +86,7 @@ async def test_running_a_cell_twice(tmp_path: Path) -> None:
         _, _, forward, walk = editor.open_notebook(
             uri, IMPORTS, MODEL, "loss = model(x).pow(2).mean()", "loss.backward()"
         )
-        (fault,) = await editor.diagnostics(walk)
+        (fault,) = await editor.found(walk, "GS101")
         assert fault.code == "GS101" and fault.severity == types.DiagnosticSeverity.Information
         assert fault.message.startswith("raises when this cell is run again")
         actions = await editor.actions(walk, fault.range, [fault], only=["quickfix"])

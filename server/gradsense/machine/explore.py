@@ -130,6 +130,12 @@ class Explorer:
 
     # ------------------------------------------------------------------ running
 
+    @property
+    def cost(self) -> float:
+        """About how many seconds it takes to run one path of everything that is not up to date."""
+        stale = [outcome for outcome in self._outcomes.values() if outcome.stale and not self._is_frozen(outcome)]
+        return sum(outcome.seconds for outcome in stale)
+
     def run(self, *, first_path_only: bool = False) -> None:
         """Runs everything that is not up to date.
 
