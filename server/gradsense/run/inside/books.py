@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from .places import Captured
@@ -43,16 +44,18 @@ class Write:
         op: the name of the operation, such as `aten.add_.Tensor`.
         stack: the program's stack.
         makers: the ticks of the nodes that were made since the operation before: those of the writing one itself.
+        changed: whether the values are others now; None where nobody looked.
         span: the bytes that were written, from and to, as offsets in the storage.
     """
 
-    __slots__ = ("bumped", "makers", "op", "span", "stack", "tick", "version")
+    __slots__ = ("bumped", "changed", "makers", "op", "span", "stack", "tick", "version")
 
     def __init__(
         self, tick: int, version: int, bumped: bool, op: str, stack: Captured, makers: list[int], span: tuple[int, int]
     ) -> None:
         self.tick, self.version, self.bumped, self.op = tick, version, bumped, op
         self.stack, self.makers, self.span = stack, makers, span
+        self.changed: bool | None = None
 
 
 class Books:
@@ -63,6 +66,7 @@ class Books:
         nodes: how many nodes were made.
         writes: the writes to each storage, oldest first.
         hooks: how many saved-tensor hooks are on.
+        base: the frame that the program runs in: what is further out is not of interest.
     """
 
     LONGEST = 4096  # writes remembered for one storage
@@ -74,6 +78,7 @@ class Books:
         self.nodes = 0
         self.writes: dict[int, list[Write]] = {}
         self.hooks = 0
+        self.base: FrameType | None = None
 
     def note(self, stack: Captured) -> Note:
         """Notes a node that is being made."""

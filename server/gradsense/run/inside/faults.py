@@ -127,7 +127,7 @@ def plain_name(node: str) -> str:
 def plain_operation(name: str) -> str:
     """`add_` of `aten.add_.Tensor`."""
     parts = name.split(".")
-    return parts[1] if len(parts) > 1 else name
+    return parts[1] if len(parts) == 3 else name
 
 
 def _speaks_of_grad(error: BaseException) -> bool:

@@ -42,6 +42,8 @@ class Graph:
     Attributes:
         nodes: the nodes by identity, without those of leaves.
         saved: what they have saved and can still be read.
+        leaves: the leaves that gradients can come to.
+        opaque: nodes of which nobody can read what they saved: custom functions, and those under saved-tensor hooks.
         custom: whether there are nodes whose backward is Python code.
         unread: how many nodes were left alone, because saved-tensor hooks would run.
     """
@@ -49,6 +51,8 @@ class Graph:
     def __init__(self) -> None:
         self.nodes: dict[int, Any] = {}
         self.saved: list[Saved] = []
+        self.leaves: list[Any] = []
+        self.opaque: list[Any] = []
         self.custom = False
         self.unread = 0
 
@@ -88,7 +92,9 @@ def read(roots: Iterable[Any], saved: bool = True) -> Graph:
         if node.name().endswith("AccumulateGrad"):
             if node not in leaves:
                 leaves.add(node)
-                held = getattr(node.variable, "grad", None)
+                leaf = node.variable
+                graph.leaves.append(leaf)
+                held = leaf.grad
                 if held is not None and held.grad_fn is not None:  # after a walk with create_graph
                     stack.append(held.grad_fn)
             continue
@@ -99,9 +105,11 @@ def read(roots: Iterable[Any], saved: bool = True) -> Graph:
         nodes[key] = node
         if isinstance(node, BackwardCFunction):
             graph.custom = True
+            graph.opaque.append(node)
         if saved:
             if note is not None and note.hooked:
                 graph.unread += 1
+                graph.opaque.append(node)
             else:
                 graph.saved.extend(saved_of(node, note))
         for parent, _ in node.next_functions:

@@ -76,6 +76,11 @@ def _rising(values: list[int]) -> bool:
     return all(before < after for before, after in zip(values, values[1:]))
 
 
+def may_grow(run: LoopRun) -> bool:
+    """Whether this run of a loop has kept more nodes after each pass, so far."""
+    return len(run.measured) >= 3 and _rising([len(item.alive.nodes) for item in run.measured])
+
+
 def kept_nodes(run: LoopRun) -> frozenset[int]:
     """Nodes of earlier passes of this run that are still alive."""
     now, before = run.measured[-1], run.measured[-2]

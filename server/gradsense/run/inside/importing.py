@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import linecache
 import sys
 from collections.abc import Sequence
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -13,20 +14,28 @@ from .places import Places
 
 
 class _Loader(SourceFileLoader):
-    def __init__(self, name: str, path: str, sites: Sites) -> None:
-        super().__init__(name, path)
-        self.sites = sites
+    """Loads what another loader would load, rewritten."""
+
+    def __init__(self, inner: SourceFileLoader, sites: Sites) -> None:
+        super().__init__(inner.name, inner.path)
+        self.inner, self.sites = inner, sites
+
+    def get_source(self, fullname: str) -> str | None:
+        return self.inner.get_source(fullname)
 
     def get_code(self, fullname: str) -> CodeType | None:
         source = self.get_source(fullname)
         if source is None:
             return None
+        if type(self.inner) is not SourceFileLoader:  # a text that is not the file's: tracebacks show it all the same
+            lines = source.splitlines(keepends=True)
+            linecache.cache[self.path] = (len(source), None, lines, self.path)
         code: CodeType = compile(rewrite(source, self.path, self.sites), self.path, "exec", dont_inherit=True)
         return code
 
 
 class Importing:
-    """Finds the user's modules before Python does, while it is entered."""
+    """Finds the user's modules before others do, while it is entered."""
 
     def __init__(self, places: Places, sites: Sites) -> None:
         self.places, self.sites = places, sites
@@ -42,13 +51,18 @@ class Importing:
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The protocol of import finders."""
+        """The protocol of import finders: asks those after it, and puts a loader of its own in what is the user's."""
         if self.places.knows_no_roots():
             return None
-        spec: Any = PathFinder.find_spec(name, path, target)
-        if spec is None or type(spec.loader) is not SourceFileLoader or not self.places.is_user(spec.origin):
-            return None
-        spec.loader = _Loader(name, spec.origin, self.sites)
-        spec.cached = None
-        found: ModuleSpec = spec
-        return found
+        finders: list[Any] = [finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec")]
+        for finder in finders:
+            spec: Any = finder.find_spec(name, path, target)
+            if spec is None:
+                continue
+            if not isinstance(spec.loader, SourceFileLoader) or not self.places.is_user(spec.origin or ""):
+                return None
+            spec.loader = _Loader(spec.loader, self.sites)
+            spec.cached = None
+            found: ModuleSpec = spec
+            return found
+        return None

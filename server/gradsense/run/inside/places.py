@@ -17,11 +17,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 Captured = tuple[Any, ...]  # code, offset, code, offset, ... with the innermost frame first
 
 
-def capture(frame: FrameType | None) -> Captured:
-    """The stack from `frame` outwards, in a form that costs little to make and holds no local variable."""
+def capture(frame: FrameType | None, base: FrameType | None = None) -> Captured:
+    """The stack from `frame` out to `base`, in a form that costs little to make and holds no local variable."""
     flat: list[Any] = []
     add = flat.append
-    while frame is not None:
+    while frame is not base and frame is not None:
         add(frame.f_code)
         add(frame.f_lasti)
         frame = frame.f_back

@@ -13,15 +13,19 @@ from typing import Any
 
 import torch
 import torch.fx.traceback
-from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from .books import Books, Note
 from .cutting import Sites, rewrite
+from .growth import kept_nodes, may_grow
+from .holders import find_holders
 from .importing import Importing
 from .loaders import Loaders
 from .loops import LoopRun, Loops
+from .not_a_number import scalers
+from .optimizers import Optimizers
 from .places import Places, capture
 from .report import make_report
+from .silent import moments_of_saving
 from .walks import Engine, forget_filter, install, real_engine, remove
 from .writes import Writes
 
@@ -61,7 +65,7 @@ class Probe:
         self.writes = Writes(self.books)
         self.engine = Engine(real_engine(), self.books, self.writes)
         self.engine.began = self.loops.walked
-        self.check_nan = check_nan
+        self.engine.check_nan = check_nan
         self.predictions = list(predictions)
         self.send = send
         self.notes: list[str] = []
@@ -87,13 +91,15 @@ class Probe:
         undo.enter_context(Loaders(self._batches, self.notes))
         undo.enter_context(_saved_tensor_hooks(self.books))
         undo.enter_context(_stacks_of_nodes(self.books))
-        undo.enter_context(_anomaly_mode(self.check_nan))
+        undo.enter_context(_anomaly_mode())
         undo.callback(forget_filter)
-        handle = register_optimizer_step_post_hook(lambda *_: self.loops.stepped())
-        undo.callback(handle.remove)
+        undo.enter_context(moments_of_saving(self.books))
+        undo.enter_context(scalers(self.engine.amp))
         install(self.engine)
         undo.callback(remove, self.engine)
         self.writes.on()
+        self.optimizers = undo.enter_context(Optimizers(self.books, self.writes, self.places, self.loops.stepped))
+        self.engine.settle = self.optimizers.settle
         return self
 
     def __exit__(
@@ -101,6 +107,7 @@ class Probe:
     ) -> None:
         if error is not None:
             self.error = error
+        self.optimizers.settle()
         if self.writes.is_on():
             self.writes.off()
         self._undo.close()
@@ -115,6 +122,8 @@ class Probe:
         return make_report(self)
 
     def _measured(self, run: LoopRun, frame: FrameType) -> None:
+        if may_grow(run):
+            run.holders = find_holders(frame, self.places, kept_nodes(run))
         if run.walks:
             last = run.measured[-1]
             self.send(
@@ -145,7 +154,7 @@ def _stacks_of_nodes(books: Books) -> Iterator[None]:
     def format_stack() -> Any:
         if getattr(torch.fx.traceback, "should_preserve_node_meta", False):
             return real()
-        note: Note = books.note(capture(sys._getframe(1)))
+        note: Note = books.note(capture(sys._getframe(1), books.base))
         return note
 
     torch.fx.traceback.format_stack = format_stack
@@ -156,9 +165,9 @@ def _stacks_of_nodes(books: Books) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _anomaly_mode(check_nan: bool) -> Iterator[None]:
+def _anomaly_mode() -> Iterator[None]:
     before = torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
-    torch.set_anomaly_enabled(True, check_nan)
+    torch.set_anomaly_enabled(True, False)  # the check for NaN is our own
     try:
         yield
     finally:

@@ -36,11 +36,15 @@ class Program:
     def run(self, probe: Probe) -> None:
         """Runs it. What it raises comes through."""
         probe.places.add(self.path)
+        probe.books.base = sys._getframe()
         tree = self.parse()
         code = compile(instrument(tree, self.path, probe.sites), self.path, "exec", dont_inherit=True)
-        exec(code, self.module.__dict__)
-        if self.call is not None:
-            exec(probe.compile(self.call, "<call>"), self.module.__dict__)
+        try:
+            exec(code, self.module.__dict__)
+            if self.call is not None:
+                exec(probe.compile(self.call, "<call>"), self.module.__dict__)
+        finally:
+            probe.books.base = None
 
     def parse(self) -> ast.Module:
         """The part of the program that is to run.

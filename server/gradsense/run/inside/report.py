@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import linecache
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from .faults import Story, outcome_of, story_of
+from .faults import Story, outcome_of, plain_name, plain_operation, story_of
 from .growth import Judged, judge, verdict
 from .memory import gpu_in_use
+from .stores import Stores
 from .walks import failure_of
 
 if TYPE_CHECKING:
@@ -37,8 +39,8 @@ def make_report(probe: Probe) -> dict[str, Any]:
         "freed": story.freed,
         "passes": [row for item in judged for row in item.rows()],
         "verdict": worst,
-        "holders": [],
-        "silent": [],
+        "holders": holders_of(judged, probe) if outcome == "grows" else [],
+        "silent": silent_faults(probe),
         "loss": _losses(judged),
         "device": device_in_use(),
         "torch": torch.__version__,
@@ -49,6 +51,54 @@ def make_report(probe: Probe) -> dict[str, Any]:
         "output": "",
         "notes": probe.notes,
     }
+
+
+def silent_faults(probe: Probe) -> list[dict[str, Any]]:
+    """Saved tensors that were written behind torch's back."""
+    rows: list[dict[str, Any]] = []
+    for fault in probe.engine.silent.faults:
+        saved = probe.places.innermost(fault.saved)
+        written = probe.places.innermost(fault.write.stack)
+        if saved is None or written is None:
+            continue
+        op, by = plain_name(fault.node), plain_operation(fault.write.op)
+        what = f"`{op}` saved a tensor here; `{by}` on line {written.line} wrote it, and torch does not notice"
+        walk = probe.places.innermost(fault.walk)
+        row = {
+            **saved.spot(),
+            "what": f"{what}: the gradient is that of other values",
+            "written": {**written.spot(), "op": by},
+            "walk": walk.spot() if walk is not None else None,
+        }
+        if row not in rows:
+            rows.append(row)
+    return rows
+
+
+def holders_of(judged: list[Judged], probe: Probe) -> list[dict[str, Any]]:
+    """By which names graphs of earlier passes are held, and the lines that stored them."""
+    stores = Stores(probe.sites)
+    rows: list[dict[str, Any]] = []
+    for item in judged:
+        if item.verdict != "grows":
+            continue
+        site = item.run.site
+        holders = [holder for holder in item.run.holders if holder.kept - item.later]
+        carrying = [holder for holder in holders if not stores.is_fresh(holder, site)]
+        for holder in carrying or holders:
+            where = stores.line_of(holder, site) or {"path": site.path, "line": site.line}
+            row = {
+                "name": holder.name,
+                "path": where["path"],
+                "line": where["line"],
+                "kind": "container" if holder.element else holder.kind,
+                "element": holder.element,
+                "count": holder.count,
+                "text": linecache.getline(where["path"], where["line"]).strip(),
+            }
+            if not any((row["name"], row["line"]) == (other["name"], other["line"]) for other in rows):
+                rows.append(row)
+    return rows
 
 
 def error_of(error: BaseException) -> dict[str, str]:

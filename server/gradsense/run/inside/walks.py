@@ -12,7 +12,9 @@ from torch.autograd.variable import Variable
 
 from .books import MARK, Books, Note, note_of
 from .graph import Graph, broken_fields, memory_of, read, roots_of
+from .not_a_number import NanWatch
 from .places import Captured, capture
+from .silent import Silent
 from .writes import Writes
 
 ANOMALY = ".*(Error detected in|No forward pass information|Previous calculation was induced)"
@@ -65,7 +67,11 @@ class Engine:
 
     def __init__(self, real: Any, books: Books, mode: Writes) -> None:
         self.real, self.books, self.mode = real, books, mode
+        self.silent = Silent(books)
         self.began: Callable[[Walk], None] = lambda walk: None
+        self.check_nan = True
+        self.amp: dict[str, bool] = {}
+        self.settle: Callable[[], None] = lambda: None
         self.ended: Callable[[Walk], None] = lambda walk: None
 
     def __getattr__(self, name: str) -> Any:
@@ -88,8 +94,11 @@ class Engine:
         _put_filter_first()
         warnings.showwarning = listen
         finished = False
+        nan = NanWatch(walk.graph, walk.create) if self.check_nan and not self.amp.get("scaled") else None
         try:
             result = self.real.run_backward(tensors, *rest, **named)
+            if nan is not None:
+                self._refuse_nan(walk, nan, result)
             finished = True
             return result
         except BaseException as error:
@@ -97,6 +106,8 @@ class Engine:
             raise
         finally:
             warnings.showwarning = show
+            if nan is not None:
+                nan.close()
             if off:
                 self.mode.on()
             if walk.frees and finished:
@@ -105,19 +116,30 @@ class Engine:
             walk.graph = Graph()
 
     def _begin(self, tensors: Any, rest: tuple[Any, ...], named: dict[str, Any]) -> Walk:
+        self.settle()
         tensors = tensors if isinstance(tensors, (list, tuple)) else (tensors,)
-        walk = Walk(self.books.tick(), capture(sys._getframe(2)), read(roots_of(tensors)))
+        walk = Walk(self.books.tick(), capture(sys._getframe(2), self.books.base), read(roots_of(tensors)))
         keep, create, inputs = ((*rest, None, None, None, None)[1:4]) if rest else (None, None, None)
         keep = named.get("keep_graph", keep)
         walk.create = bool(named.get("create_graph", create))
         walk.frees = not keep
         walk.adds = bool(named.get("accumulate_grad", False))
-        walk.partial = bool(named.get("inputs", inputs))
+        goals = named.get("inputs", inputs)
+        walk.partial = bool(goals)
         root = tensors[0] if len(tensors) == 1 else None
         if isinstance(root, torch.Tensor) and root.numel() == 1 and walk.adds and not root.is_complex():
             walk.root = float(root.detach())
+        self.silent.look(walk.graph, goals, walk.stack)
         self.began(walk)
         return walk
+
+    def _refuse_nan(self, walk: Walk, nan: NanWatch, result: Any) -> None:
+        found = nan.find(result)
+        if found is not None:
+            node, message = found
+            error = RuntimeError(message)
+            setattr(error, FAILURE, Failure(walk, node.name(), note_of(node), []))
+            raise error
 
     def _leave_mode(self, graph: Graph) -> bool:
         """Gradients are of no interest to the books, unless Python code of the user's runs amid the walk."""

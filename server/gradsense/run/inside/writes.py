@@ -13,6 +13,8 @@ from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatc
 from .books import Books, Write, span_of
 from .places import capture
 
+SMALL = 4096  # numbers
+
 
 class Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Notes writes; everything passes through unchanged."""
@@ -49,14 +51,19 @@ class Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs = kwargs or {}
         targets = list(_targets(written, args, kwargs))
         before = [tensor._version if not tensor.is_inference() else 0 for tensor in targets]
+        values = [_small_copy(tensor) for tensor in targets] if len(targets) == 1 else ()
         result = func(*args, **kwargs)
         if targets:
             self._note(func, targets, before, makers)
+            if values and values[0] is not None:
+                log = books.writes.get(targets[0].untyped_storage()._cdata)
+                if log:
+                    log[-1].changed = not torch.equal(values[0], targets[0])
         return result
 
     def _note(self, func: Any, targets: list[Any], before: list[int], makers: list[int]) -> None:
         books = self.books
-        stack = capture(sys._getframe(2))
+        stack = capture(sys._getframe(2), books.base)
         tick, op = books.tick(), str(func)
         many, fused = "_foreach_" in op, "_fused_" in op
         for tensor, version in zip(targets, before):
@@ -71,6 +78,11 @@ class Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]
             books.wrote(storage, Write(tick, version + 1, not fused, op, stack, makers, span))
 
 
+# torch wraps the handler, to keep its compiler out of it, which costs more than the handler; nothing is compiled here
+_handler = vars(Writes)["__torch_dispatch__"]
+setattr(Writes, "__torch_dispatch__", getattr(_handler, "__wrapped__", _handler))  # noqa: B010
+
+
 def _written_arguments(func: Any) -> tuple[Any, ...]:
     schema = getattr(func, "_schema", None)
     if schema is None:  # a higher-order operator
@@ -80,6 +92,13 @@ def _written_arguments(func: Any) -> tuple[Any, ...]:
         if argument.alias_info is not None and argument.alias_info.is_write:
             found.append((position, argument.name))
     return tuple(found)
+
+
+def _small_copy(tensor: Any) -> Any:
+    """The values before a write that may be one behind torch's back, as that of an alias is, if it costs nothing."""
+    if tensor.requires_grad or tensor.device.type != "cpu" or tensor.numel() > SMALL or tensor.layout != torch.strided:
+        return None
+    return tensor.clone() if type(tensor) is torch.Tensor and not tensor.is_inference() else None
 
 
 def _targets(written: tuple[Any, ...], args: Any, kwargs: Any) -> Iterator[Any]:
