@@ -96,7 +96,9 @@ def judge(case: Case, report: dict[str, Any]) -> list[str]:
         return [] if report["holders"] else ["grows, but the holder is not named"]
     if outcome != "clean":
         return [f"is {outcome}, should be clean: {summary(report)}"]
-    return [] if case.outcome != "silent-wrong" or "fused" not in case.path.name or report["silent"] else ["not seen"]
+    if case.outcome == "clean" and report["silent"]:
+        return ["a false alarm: " + report["silent"][0]["what"]]
+    return [] if "fused" not in case.path.name or report["silent"] else ["not seen"]
 
 
 def judge_error(case: Case, report: dict[str, Any]) -> list[str]:

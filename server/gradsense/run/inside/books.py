@@ -66,6 +66,7 @@ class Books:
         nodes: how many nodes were made.
         writes: the writes to each storage, oldest first.
         hooks: how many saved-tensor hooks are on.
+        paused: whether nothing is noted for the time being.
         base: the frame that the program runs in: what is further out is not of interest.
     """
 
@@ -78,6 +79,7 @@ class Books:
         self.nodes = 0
         self.writes: dict[int, list[Write]] = {}
         self.hooks = 0
+        self.paused = False
         self.base: FrameType | None = None
 
     def note(self, stack: Captured) -> Note:

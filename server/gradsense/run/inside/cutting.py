@@ -19,11 +19,12 @@ class LoopSite:
         path, line, last: where it stands.
         in_forward: whether in the forward of a module or function, where a pass builds a part of one graph.
         steps: whether an optimizer's step is written in it.
+        foreign: whether the loop itself is a library's, and the line only the one that called it.
     """
 
     def __init__(self, path: str, line: int, last: int, in_forward: bool = False) -> None:
         self.path, self.line, self.last, self.in_forward = path, line, last, in_forward
-        self.steps = False
+        self.steps = self.foreign = False
 
     @classmethod
     def of(cls, path: str, node: Loop, in_forward: bool) -> LoopSite:
@@ -41,22 +42,43 @@ class Sites:
         loops: the loops, by the number that the rewritten program calls them.
         lines: the statements, likewise: path, first and last line.
         seen: for each statement, whether it was begun.
+        functions: the functions: path, first and last line.
     """
 
     def __init__(self) -> None:
         self.loops: list[LoopSite] = []
         self.lines: list[tuple[str, int, int]] = []
         self.seen = bytearray()
+        self.functions: list[tuple[str, int, int]] = []
 
     def reached(self, path: str, line: int) -> bool:
-        """Whether a statement that covers the line was begun, of those that are nearest to it."""
-        best: tuple[int, bool] | None = None
-        for (name, first, last), seen in zip(self.lines, self.seen):
-            if name == path and first <= line <= last:
-                size = last - first
-                if best is None or size < best[0] or (size == best[0] and seen):
-                    best = (size, bool(seen))
-        return best is not None and best[1]
+        """Whether the statement on a line was begun."""
+        return any(self.seen[number] for number in self._at(path, line))
+
+    def statement(self, path: str, line: int) -> tuple[str, int]:
+        """The file and the first line of the statement on a line, or the line itself where none is known."""
+        numbers = self._at(path, line)
+        return (path, self.lines[numbers[0]][1]) if numbers else (path, line)
+
+    def loop_covers(self, loop: tuple[str, int], path: str, line: int) -> bool:
+        """Whether a line is in a loop, which is told by file and first line, or in a function that it may call."""
+        for site in self.loops:
+            if (site.path, site.line) == loop:
+                return site.path != path or site.line <= line <= site.last or self._in_function(path, line)
+        return False
+
+    def _in_function(self, path: str, line: int) -> bool:
+        return any(name == path and first <= line <= last for name, first, last in self.functions)
+
+    def _at(self, path: str, line: int) -> list[int]:
+        """The smallest statements that cover a line."""
+        covering = [
+            (last - first, number)
+            for number, (name, first, last) in enumerate(self.lines)
+            if name == path and first <= line <= last
+        ]
+        smallest = min((size for size, _ in covering), default=0)
+        return [number for size, number in covering if size == smallest]
 
 
 def rewrite(text: str, path: str, sites: Sites) -> ast.Module:
@@ -86,6 +108,7 @@ class _Rewriter(ast.NodeTransformer):
     def visit_FunctionDef(self, node: Any) -> Any:
         if any(_is_compiled(decorator) for decorator in node.decorator_list):
             return node
+        self.sites.functions.append((self.path, node.lineno, node.end_lineno or node.lineno))
         self.functions.append(node.name)
         self._body(node, "body")
         self.functions.pop()

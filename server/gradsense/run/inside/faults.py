@@ -120,7 +120,7 @@ def story_of(error: BaseException, failure: Failure | None, books: Books, places
 
 def plain_name(node: str) -> str:
     """`sigmoid` of `SigmoidBackward0`."""
-    name = re.sub(r"Backward\d*$", "", node)
+    name = re.sub(r"Backward\d*$", "", node.rpartition("::")[2])
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower() if name else node
 
 

@@ -43,6 +43,7 @@ class Graph:
         nodes: the nodes by identity, without those of leaves.
         saved: what they have saved and can still be read.
         leaves: the leaves that gradients can come to.
+        notes: the notes of the nodes.
         opaque: nodes of which nobody can read what they saved: custom functions, and those under saved-tensor hooks.
         custom: whether there are nodes whose backward is Python code.
         unread: how many nodes were left alone, because saved-tensor hooks would run.
@@ -53,6 +54,7 @@ class Graph:
         self.saved: list[Saved] = []
         self.leaves: list[Any] = []
         self.opaque: list[Any] = []
+        self.notes: list[Note] = []
         self.custom = False
         self.unread = 0
 
@@ -103,6 +105,8 @@ def read(roots: Iterable[Any], saved: bool = True) -> Graph:
         if key in nodes:
             continue
         nodes[key] = node
+        if note is not None:
+            graph.notes.append(note)
         if isinstance(node, BackwardCFunction):
             graph.custom = True
             graph.opaque.append(node)

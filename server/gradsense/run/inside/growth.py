@@ -59,10 +59,17 @@ class Judged:
         return "steady" if len(set(sizes)) == 1 else "varying"
 
 
-def judge(loops: Loops) -> list[Judged]:
-    """All measured runs of loops, the one that decides first."""
-    judged = [Judged(run, loops) for run in loops.runs]
-    walking = [item for item in judged if item.walks or item.verdict == "grows"]
+def judge(loops: Loops, more_walks_follow: bool) -> list[Judged]:
+    """All measured runs of loops that walk, or keep something after each pass: the one that decides first.
+
+    Args:
+        loops: the loops.
+        more_walks_follow: whether the rest of the program, which did not run, may walk what such a loop keeps.
+    """
+    own = {(run.site.path, run.site.line) for run in loops.runs if not run.site.foreign}
+    runs = [run for run in loops.runs if not run.site.foreign or (run.site.path, run.site.line) not in own]
+    judged = [Judged(run, loops) for run in runs]
+    walking = [item for item in judged if item.walks or (item.verdict == "grows" and not more_walks_follow)]
     walking.sort(key=lambda item: (-ORDER.index(item.verdict), item.run.number, -item.walks, -len(item.counts)))
     return walking
 

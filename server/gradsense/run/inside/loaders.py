@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
 from typing import Any
 
 from torch.utils.data import DataLoader
+
+from .loops import Loops
+from .places import Places, capture
 
 
 class Loaders:
@@ -13,10 +18,12 @@ class Loaders:
     Args:
         batches: how many batches each iteration yields; 0 leaves them alone.
         notes: is told what was changed.
+        loops, places: batches that a library goes through, such as a trainer, count as passes of a loop on the line
+            that called it.
     """
 
-    def __init__(self, batches: int, notes: list[str]) -> None:
-        self.batches, self.notes = batches, notes
+    def __init__(self, batches: int, notes: list[str], loops: Loops, places: Places) -> None:
+        self.batches, self.notes, self.loops, self.places = batches, notes, loops, places
 
     def __enter__(self) -> Loaders:
         self._real = real = DataLoader.__iter__
@@ -30,17 +37,24 @@ class Loaders:
                     note = "data loaders ran without worker processes"
                     if note not in notes:
                         notes.append(note)
-                items = real(loader)
+                items: Any = real(loader)
             finally:
                 for name, value in kept.items():
                     setattr(loader, name, value)
-            return _Batches(items, batches) if batches else items
+            items = _Batches(items, batches) if batches else items
+            return self._watched(items, sys._getframe(1))
 
         DataLoader.__iter__ = iterate  # type: ignore[method-assign]
         return self
 
     def __exit__(self, *_: object) -> None:
         DataLoader.__iter__ = self._real  # type: ignore[method-assign]
+
+    def _watched(self, items: Any, frame: FrameType) -> Any:
+        place = self.places.innermost(capture(frame, self.loops.books.base))
+        if place is None or self.places.is_user(frame.f_code.co_filename):
+            return items
+        return self.loops.watch(items, place.path, place.line, foreign=True)
 
 
 class _Batches:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
@@ -11,6 +12,7 @@ from typing import Any
 import torch
 
 from .books import Books
+from .cost import Timing
 from .cutting import LoopSite, Sites
 from .memory import Alive
 from .walks import Walk
@@ -87,10 +89,12 @@ class Loops:
         self.runs: list[LoopRun] = []  # those that were measured
         self.walks: list[tuple[int, frozenset[int]]] = []
         self.kept: set[int] = set()
-        self.measuring = 0.0
+        self.timing: Timing | None = None
         self.measurements = 0
         self.paused = False
         self._counts: dict[int, int] = {}
+        self._watched: dict[tuple[str, int, bool], int] = {}
+        self._thread = threading.get_ident()
         self._while: dict[tuple[int, int], LoopRun] = {}
 
     def names(self) -> dict[str, Any]:
@@ -149,7 +153,7 @@ class Loops:
 
     def end_pass(self, run: LoopRun, frame: FrameType) -> bool:
         """Ends a pass. Returns whether there may be another."""
-        now = time.perf_counter()
+        now, clock = time.perf_counter(), run.clock
         if run in self.active:
             del self.active[self.active.index(run) + 1 :]  # loops inside that were left by break or an exception
         else:
@@ -165,13 +169,17 @@ class Loops:
             enough = run.passes >= 16 * self.limit
         run.reset()
         run.nodes_before = self.books.nodes
-        run.clock = time.perf_counter()
+        if self.timing is not None and self.timing.ended(run, now - clock, enough):
+            enough = False
         run.cut = run.cut or enough
+        run.clock = time.perf_counter()
         return not enough
 
     def finish(self, run: LoopRun) -> None:
         """Ends a run."""
         run.over = self.books.tick()
+        if self.timing is not None:
+            self.timing.left(run)
         if run in self.active:
             del self.active[self.active.index(run) :]
 
@@ -197,25 +205,35 @@ class Loops:
             self.runs.append(run)
         self.on_measured(run, frame)
         spent = time.perf_counter() - now
-        self.measuring += spent
         for outer in self.active:
             outer.clock += spent
 
-    def watch(self, items: Iterable[Any], path: str, line: int) -> Iterator[Any]:
+    def watch(self, items: Iterable[Any], path: str, line: int, foreign: bool = False) -> Iterator[Any]:
         """Takes each item for a pass of a loop that stands on that line."""
-        self.sites.loops.append(LoopSite(path, line, line))
-        return _Passes(self, len(self.sites.loops) - 1, items)
+        number = self._watched.get((path, line, foreign))
+        if number is None:
+            site = LoopSite(path, line, line)
+            site.foreign = foreign
+            self.sites.loops.append(site)
+            number = self._watched[path, line, foreign] = len(self.sites.loops) - 1
+        return _Passes(self, number, items)
 
     def _for(self, number: int, items: Iterable[Any]) -> Iterator[Any]:
+        if threading.get_ident() != self._thread:
+            return iter(items)
         return _Passes(self, number, items)
 
     def _enter(self, number: int) -> None:
+        if threading.get_ident() != self._thread:
+            return
         run = self.begin(self.sites.loops[number], number)
         self._while[number, id(sys._getframe(1))] = run
         run.passes = -1  # the first test of the condition ends no pass
 
     def _tick(self, number: int) -> bool:
         frame = sys._getframe(1)
+        if threading.get_ident() != self._thread:
+            return True
         run = self._while[number, id(frame)]
         if run.passes < 0:
             run.passes = 0

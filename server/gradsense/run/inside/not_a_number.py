@@ -51,7 +51,7 @@ class NanWatch:
 
         def note(grads: Any, _: Any) -> None:
             for index, grad in enumerate(grads):
-                if grad is not None and (grad.is_floating_point() or grad.is_complex()) and not grad.is_sparse:
+                if grad is not None and _is_plain(grad):
                     sums.append((node, index, grad.detach().sum() if create else grad.sum()))
 
         return node.register_hook(note)
@@ -61,10 +61,16 @@ def any_nan(tensors: list[Any]) -> bool:
     """Whether there is a NaN in any of these tensors, asked once for each device and type."""
     groups: dict[Any, list[Any]] = {}
     for tensor in tensors:
-        if tensor.layout == torch.strided and (tensor.is_floating_point() or tensor.is_complex()) and tensor.numel():
+        if _is_plain(tensor) and tensor.numel():
             groups.setdefault((tensor.device, tensor.dtype), []).append(tensor.detach())
     with torch.no_grad():
         return any(bool(torch.stack([item.sum() for item in group]).isnan().any()) for group in groups.values())
+
+
+def _is_plain(tensor: Any) -> bool:
+    """Whether a tensor is one block of numbers that may be NaN."""
+    numbers = tensor.is_floating_point() or tensor.is_complex()
+    return bool(numbers and tensor.layout == torch.strided and not tensor.is_nested)
 
 
 @contextlib.contextmanager

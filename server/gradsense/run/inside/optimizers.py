@@ -14,7 +14,8 @@ from torch.optim.optimizer import (
 )
 
 from .books import Books, Write, span_of
-from .places import Places, capture
+from .places import capture
+from .stale import Stale
 from .writes import Writes
 
 
@@ -25,8 +26,9 @@ class Optimizers:
     thousand small operations, is off while they step, and what they wrote is told from the parameters' versions.
     """
 
-    def __init__(self, books: Books, mode: Writes, places: Places, stepped: Callable[[], None]) -> None:
-        self.books, self.mode, self.places, self.stepped = books, mode, places, stepped
+    def __init__(self, books: Books, mode: Writes, stepped: Callable[[], None]) -> None:
+        self.books, self.mode, self.stepped = books, mode, stepped
+        self.stale = Stale(books)
         self._versions: list[tuple[Any, int]] | None = None
 
     def __enter__(self) -> Optimizers:
@@ -49,12 +51,15 @@ class Optimizers:
 
     def _before(self, optimizer: Optimizer, arguments: Any, named: Any) -> None:
         self.settle()
+        if self.books.paused:
+            return
+        used = [item for group in optimizer.param_groups for item in group["params"] if item.grad is not None]
+        self.stale.stepping(used)
         if any(map(callable, [*arguments[1:], *named.values()])) or not self._is_torchs_own(optimizer):
             return  # a closure runs the model
         if any(group.get("differentiable") for group in optimizer.param_groups) or not self.mode.is_on():
             return
-        parameters = [item for group in optimizer.param_groups for item in group["params"] if item.grad is not None]
-        self._versions = [(item, item._version) for item in parameters]
+        self._versions = [(item, item._version) for item in used]
         self.mode.off()
 
     def _after(self, optimizer: Optimizer, arguments: Any, named: Any) -> None:
@@ -63,13 +68,9 @@ class Optimizers:
         if versions is None:
             return
         self.mode.on()
-        if not versions:
-            return
-        stack, tick, op = (
-            capture(sys._getframe(1), self.books.base),
-            self.books.tick(),
-            f"{type(optimizer).__name__}.step",
-        )
+        stack, tick = capture(sys._getframe(1), self.books.base), self.books.tick()
+        self.stale.stepped([parameter for parameter, _ in versions], stack)
+        op = f"{type(optimizer).__name__}.step"
         fused = any(group.get("fused") for group in optimizer.param_groups)
         for parameter, before in versions:
             after = parameter._version

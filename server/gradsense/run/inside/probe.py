@@ -15,7 +15,9 @@ import torch
 import torch.fx.traceback
 
 from .books import Books, Note
+from .cost import Timing
 from .cutting import Sites, rewrite
+from .eager import eagerly
 from .growth import kept_nodes, may_grow
 from .holders import find_holders
 from .importing import Importing
@@ -26,7 +28,7 @@ from .optimizers import Optimizers
 from .places import Places, capture
 from .report import make_report
 from .silent import moments_of_saving
-from .walks import Engine, forget_filter, install, real_engine, remove
+from .walks import Engine, Walk, forget_filter, install, real_engine, remove
 from .writes import Writes
 
 
@@ -43,7 +45,8 @@ class Probe:
         passes: training loops are ended after so many passes; 0 lets them run.
         batches: data loaders yield so many batches; 0 lets them run.
         check_nan: whether a walk that yields NaN raises, as it does under `torch.autograd.detect_anomaly`.
-        predictions: what was found without running, to be held against the run.
+        predictions: what was found without running, to be held against the run; None where nobody looked.
+        measure_cost: whether one training loop goes on for some passes without the probe, to tell what it costs.
         send: is told of each measured pass of a training loop.
     """
 
@@ -55,23 +58,30 @@ class Probe:
         passes: int = 3,
         batches: int = 3,
         check_nan: bool = True,
-        predictions: Iterable[dict[str, Any]] = (),
+        predictions: Iterable[dict[str, Any]] | None = None,
+        measure_cost: bool = False,
         send: Callable[[dict[str, Any]], None] = lambda event: None,
     ) -> None:
+        self.notes: list[str] = []
+        self.more_walks_follow = self.out_of_time = False
         self.places = Places(files, roots)
         self.books = Books()
         self.sites = Sites()
         self.loops = Loops(self.books, self.sites, passes, self._measured)
         self.writes = Writes(self.books)
-        self.engine = Engine(real_engine(), self.books, self.writes)
-        self.engine.began = self.loops.walked
+        self.engine = Engine(real_engine(), self.books, self.writes, self.notes)
+        self.optimizers = Optimizers(self.books, self.writes, self.loops.stepped)
+        self.engine.began = self._walk_begins
+        if measure_cost:
+            self.loops.timing = Timing(passes, self._switch)
+            batches *= 3
         self.engine.check_nan = check_nan
-        self.predictions = list(predictions)
+        self.predictions = None if predictions is None else list(predictions)
         self.send = send
-        self.notes: list[str] = []
         self.error: BaseException | None = None
         self._batches = batches
         self._undo = contextlib.ExitStack()
+        self._set_anomaly: Any = torch.set_anomaly_enabled
 
     def compile(self, text: str, path: str) -> CodeType:
         """Compiles a program of the user's, so that its loops are seen.
@@ -87,8 +97,9 @@ class Probe:
         undo = self._undo
         self.pid = os.getpid()
         self._name_builtins(self.loops.names())
+        undo.enter_context(eagerly(self.notes))
         undo.enter_context(Importing(self.places, self.sites))
-        undo.enter_context(Loaders(self._batches, self.notes))
+        undo.enter_context(Loaders(self._batches, self.notes, self.loops, self.places))
         undo.enter_context(_saved_tensor_hooks(self.books))
         undo.enter_context(_stacks_of_nodes(self.books))
         undo.enter_context(_anomaly_mode())
@@ -98,7 +109,7 @@ class Probe:
         install(self.engine)
         undo.callback(remove, self.engine)
         self.writes.on()
-        self.optimizers = undo.enter_context(Optimizers(self.books, self.writes, self.places, self.loops.stepped))
+        undo.enter_context(self.optimizers)
         self.engine.settle = self.optimizers.settle
         return self
 
@@ -140,6 +151,22 @@ class Probe:
                 }
             )
 
+    def _walk_begins(self, walk: Walk) -> None:
+        self.loops.walked(walk)
+        if walk.adds:
+            self.optimizers.stale.walked(walk.graph, walk.stack)
+
+    def _switch(self, kind: str) -> None:
+        """Leaves on what a kind of pass is timed under: `probe`, `anomaly` or `plain`."""
+        on = kind == "probe"
+        self.optimizers.settle()
+        if on and self.loops.paused:
+            self.writes.on()
+        elif not on and self.writes.is_on():
+            self.writes.off()
+        self.loops.paused = self.books.paused = self.engine.paused = not on
+        self._set_anomaly(kind != "plain", kind == "anomaly" and self.engine.check_nan)
+
     def _name_builtins(self, names: dict[str, Any]) -> None:
         for name, value in names.items():
             setattr(builtins, name, value)
@@ -152,7 +179,7 @@ def _stacks_of_nodes(books: Books) -> Iterator[None]:
     real = torch.fx.traceback.format_stack
 
     def format_stack() -> Any:
-        if getattr(torch.fx.traceback, "should_preserve_node_meta", False):
+        if books.paused or getattr(torch.fx.traceback, "should_preserve_node_meta", False):
             return real()
         note: Note = books.note(capture(sys._getframe(1), books.base))
         return note
@@ -167,11 +194,18 @@ def _stacks_of_nodes(books: Books) -> Iterator[None]:
 @contextlib.contextmanager
 def _anomaly_mode() -> Iterator[None]:
     before = torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
-    torch.set_anomaly_enabled(True, False)  # the check for NaN is our own
+    real: Any = torch.set_anomaly_enabled
+
+    def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+        real(True, mode and check_nan)  # the program may switch it off, and the nodes need it still
+
+    real(True, False)  # the check for NaN is our own
+    torch.set_anomaly_enabled = set_anomaly_enabled
     try:
         yield
     finally:
-        torch.set_anomaly_enabled(*before)
+        torch.set_anomaly_enabled = real
+        real(*before)
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ import ast
 import contextlib
 import linecache
 import os
+import re
 import sys
 from collections.abc import Iterator
 from types import ModuleType
@@ -30,6 +31,7 @@ class Program:
         self.arguments: list[str] = list(spec.get("argv") or ())
         self.cwd: str = spec.get("cwd") or os.path.dirname(self.path)
         self.roots: list[str] = [os.path.dirname(self.path), *(spec.get("roots") or ())]
+        self.more_walks_follow = False
         self.module = ModuleType("__main__" if self.call is None else _module_name(self.path))
         self.module.__file__ = self.path
 
@@ -38,6 +40,7 @@ class Program:
         probe.places.add(self.path)
         probe.books.base = sys._getframe()
         tree = self.parse()
+        probe.more_walks_follow = self.more_walks_follow
         code = compile(instrument(tree, self.path, probe.sites), self.path, "exec", dont_inherit=True)
         try:
             exec(code, self.module.__dict__)
@@ -54,7 +57,9 @@ class Program:
         """
         text = self.text
         if self.until is not None:
-            text = "".join(text.splitlines(keepends=True)[: self.until])
+            lines = text.splitlines(keepends=True)
+            text, rest = "".join(lines[: self.until]), "".join(lines[self.until :])
+            self.more_walks_follow = re.search(r"\bbackward\(|\bgrad\(|\.step\(", rest) is not None
         tree = ast.parse(text, self.path)
         if self.call is not None:
             tree.body = [statement for statement in tree.body if not _runs_something(statement)]

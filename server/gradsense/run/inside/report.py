@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from . import predictions
 from .faults import Story, outcome_of, plain_name, plain_operation, story_of
 from .growth import Judged, judge, verdict
 from .memory import gpu_in_use
@@ -21,16 +22,16 @@ def make_report(probe: Probe) -> dict[str, Any]:
     """The report of a run, as the command line prints it in JSON."""
     error = probe.error
     failure = failure_of(error)
-    judged = judge(probe.loops)
+    judged = judge(probe.loops, probe.more_walks_follow)
     story = Story()
     outcome = "clean"
     if error is not None and not _went_well(error):
-        outcome = outcome_of(error, failure is not None)
+        outcome = "timeout" if probe.out_of_time else outcome_of(error, failure is not None)
         story = story_of(error, failure, probe.books, probe.places)
     worst = verdict(judged)
     if outcome == "clean" and worst == "grows":
         outcome = "grows"
-    return {
+    report: dict[str, Any] = {
         "outcome": outcome,
         "error": None if error is None or outcome in ("clean", "grows") else error_of(error),
         "walk": story.walk,
@@ -44,13 +45,18 @@ def make_report(probe: Probe) -> dict[str, Any]:
         "loss": _losses(judged),
         "device": device_in_use(),
         "torch": torch.__version__,
-        "cost": None,
+        "cost": probe.loops.timing.table() if probe.loops.timing is not None else None,
         "predictions": [],
         "forward_traceback": [place.frame() for place in story.forward],
         "backward_traceback": [place.frame() for place in story.backward],
         "output": "",
         "notes": probe.notes,
     }
+    if probe.predictions is not None:
+        report["predictions"] = predictions.judge(probe.predictions, report, probe.sites)
+        if predictions.missed(report["predictions"], report):
+            report["notes"].append(predictions.MISSED)
+    return report
 
 
 def silent_faults(probe: Probe) -> list[dict[str, Any]]:
@@ -72,6 +78,11 @@ def silent_faults(probe: Probe) -> list[dict[str, Any]]:
         }
         if row not in rows:
             rows.append(row)
+    for step, walk_stack in probe.optimizers.stale.faults:
+        used, adds = probe.places.innermost(step), probe.places.innermost(walk_stack)
+        if used is not None and adds is not None:
+            what = f"this walk adds to gradients that the step on line {used.line} has used already"
+            rows.append({**adds.spot(), "what": what, "written": None, "walk": adds.spot()})
     return rows
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from .devices import choose
+from .limits import TimeLimit
 from .probe import Probe, only_new_objects
 from .program import Program
 from .streams import Output, Streams
@@ -45,15 +47,23 @@ class Session:
             passes=spec.get("passes", 3),
             batches=spec.get("batches", 3),
             check_nan=spec.get("anomaly", True) and spec.get("check_nan", True),
-            predictions=spec.get("predictions") or (),
+            predictions=spec.get("predictions"),
+            measure_cost=spec.get("measure_cost", False),
             send=self.send,
         )
+        choose(spec.get("device") or "auto", program.text, probe.notes)
+        sys.breakpointhook = lambda *_, **__: probe.notes.append("breakpoints were passed over")
+        limit = TimeLimit(spec.get("time_limit"))
         with Streams(output), program.in_place(), only_new_objects():
             try:
-                with probe:
+                with limit, probe:
                     program.run(probe)
             except BaseException as error:
                 probe.error = error
+            if os.getpid() != self._pid:  # the program has forked, and the child has come to its end
+                sys.stdout.flush()
+                os._exit(0)
+            probe.out_of_time = limit.passed
             report = probe.report()
         report["output"] = output.text()
         self.send({"event": "report", "report": report})

@@ -96,9 +96,9 @@ def _stores(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.stmt, bool]]:
         elif isinstance(statement, ast.stmt) and not hasattr(statement, "body"):
             yield from _calls_that_add(statement)
         if isinstance(statement, ast.stmt):
-            for part in ast.walk(statement) if not hasattr(statement, "body") else ():
-                if isinstance(part, ast.NamedExpr):
-                    yield part.target, statement, False
+            for inner in ast.walk(statement) if not hasattr(statement, "body") else ():
+                if isinstance(inner, ast.NamedExpr):
+                    yield inner.target, statement, False
 
 
 def _uses(node: ast.AST, name: str) -> Iterator[str]:

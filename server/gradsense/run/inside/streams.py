@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -53,6 +54,7 @@ class _Pipe(io.RawIOBase):
 
     def __init__(self, name: str, output: Output, real: Any) -> None:
         self.stream, self.output, self.real = name, output, real
+        self.pid = os.getpid()
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     def writable(self) -> bool:
@@ -60,6 +62,8 @@ class _Pipe(io.RawIOBase):
 
     def write(self, data: Any) -> int:
         raw = bytes(data)
+        if os.getpid() != self.pid:  # in a process that the program has forked
+            return os.write(self.fileno(), raw)
         text = self.decoder.decode(raw)
         if text:
             self.output.write(self.stream, text)

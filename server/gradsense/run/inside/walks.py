@@ -65,11 +65,12 @@ class Failure:
 class Engine:
     """The engine, with a look before and after each walk. Everything else is the real one's."""
 
-    def __init__(self, real: Any, books: Books, mode: Writes) -> None:
-        self.real, self.books, self.mode = real, books, mode
+    def __init__(self, real: Any, books: Books, mode: Writes, notes: list[str]) -> None:
+        self.real, self.books, self.mode, self.notes = real, books, mode, notes
         self.silent = Silent(books)
         self.began: Callable[[Walk], None] = lambda walk: None
         self.check_nan = True
+        self.paused = False
         self.amp: dict[str, bool] = {}
         self.settle: Callable[[], None] = lambda: None
         self.ended: Callable[[Walk], None] = lambda walk: None
@@ -79,6 +80,8 @@ class Engine:
 
     def run_backward(self, tensors: Any, *rest: Any, **named: Any) -> Any:
         """Walks, as autograd asks."""
+        if self.paused or _is_transformed():
+            return self.real.run_backward(tensors, *rest, **named)
         walk = self._begin(tensors, rest, named)
         said: list[str] = []
         show = warnings.showwarning
@@ -118,13 +121,19 @@ class Engine:
     def _begin(self, tensors: Any, rest: tuple[Any, ...], named: dict[str, Any]) -> Walk:
         self.settle()
         tensors = tensors if isinstance(tensors, (list, tuple)) else (tensors,)
-        walk = Walk(self.books.tick(), capture(sys._getframe(2), self.books.base), read(roots_of(tensors)))
-        keep, create, inputs = ((*rest, None, None, None, None)[1:4]) if rest else (None, None, None)
-        keep = named.get("keep_graph", keep)
+        keep, create, goals = ((*rest, None, None, None, None)[1:4]) if rest else (None, None, None)
+        goals = named.get("inputs", goals)
+        try:
+            graph = read(roots_of(tensors))
+        except Exception as error:  # whatever a graph of some extension may answer, the program goes on
+            self._note(f"a graph could not be read: {type(error).__name__}: {error}")
+            graph = Graph()
+        if graph.unread:
+            self._note("what was saved under saved-tensor hooks (checkpoints, say) was not looked at")
+        walk = Walk(self.books.tick(), capture(sys._getframe(2), self.books.base), graph)
         walk.create = bool(named.get("create_graph", create))
-        walk.frees = not keep
+        walk.frees = not named.get("keep_graph", keep)
         walk.adds = bool(named.get("accumulate_grad", False))
-        goals = named.get("inputs", inputs)
         walk.partial = bool(goals)
         root = tensors[0] if len(tensors) == 1 else None
         if isinstance(root, torch.Tensor) and root.numel() == 1 and walk.adds and not root.is_complex():
@@ -132,6 +141,10 @@ class Engine:
         self.silent.look(walk.graph, goals, walk.stack)
         self.began(walk)
         return walk
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
 
     def _refuse_nan(self, walk: Walk, nan: NanWatch, result: Any) -> None:
         found = nan.find(result)
@@ -149,9 +162,8 @@ class Engine:
         return True
 
     def _freed(self, walk: Walk) -> None:
-        for saved in walk.graph.saved:
-            note = saved.note
-            if note is not None and (note.freed_by is None or (note.partly and not walk.partial)):
+        for note in walk.graph.notes:
+            if note.freed_by is None or (note.partly and not walk.partial):
                 note.freed_by, note.partly = walk.stack, walk.partial
 
     def _failed(self, walk: Walk, error: BaseException, said: list[str]) -> None:
@@ -199,6 +211,12 @@ def real_engine() -> Any:
 def forget_filter() -> None:
     """Takes the filter of anomaly mode's warnings away again."""
     warnings.filters[:] = [item for item in warnings.filters if getattr(item[1], "pattern", item[1]) != ANOMALY]  # type: ignore[index]
+
+
+def _is_transformed() -> bool:
+    """Whether `torch.func` is at work: its tensors are no place to look at values, and each level has its own graph."""
+    functorch: Any = torch._C._functorch
+    return functorch.peek_interpreter_stack() is not None
 
 
 def _put_filter_first() -> None:

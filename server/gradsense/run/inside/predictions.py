@@ -1,0 +1,71 @@
+"""Holds what was predicted without running against what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .cutting import Sites
+
+RAISING = frozenset(
+    "GS101 GS102 GS103 GS104 GS105 GS106 GS201 GS202 GS203 GS204 GS205 GS206 GS207 GS208 GS401 GS403 GS404 GS409 GS410"
+    " GS412 GS413 GS414".split()
+)
+GROWING = frozenset("GS301 GS302 GS305".split())
+STALE = "GS405"
+SILENT = frozenset(("GS204", "GS205", "GS208", STALE))
+MISSED = "What the run has shown was not predicted by the check without running."
+
+
+def judge(predictions: Iterable[dict[str, Any]], report: dict[str, Any], sites: Sites) -> list[dict[str, Any]]:
+    """The predictions, each with a verdict.
+
+    `confirmed`: the run shows that story. `refuted`: its line ran, the run could have shown it, and did not.
+    `not-reached`: its line did not run, or the run ended before. `not-observed`: a run cannot show such a thing, or the
+    loop had too few passes to tell.
+
+    Args:
+        predictions: what was predicted, with code, path and line.
+        report: what has happened.
+        sites: which lines ran.
+    """
+    return [{**item, "verdict": _verdict(item, report, sites)} for item in predictions]
+
+
+def missed(judged: list[dict[str, Any]], report: dict[str, Any]) -> bool:
+    """Whether there is a fault that no prediction spoke of."""
+    at_fault = report["outcome"] in ("raises", "nan", "grows") or bool(report["silent"])
+    return at_fault and not any(item["verdict"] == "confirmed" for item in judged)
+
+
+def _verdict(prediction: dict[str, Any], report: dict[str, Any], sites: Sites) -> str:
+    code = prediction["code"]
+    here = sites.statement(prediction["path"], prediction["line"])
+    at = {sites.statement(place["path"], place["line"]) for place in _places(code, report)}
+    if here in at:
+        return "confirmed"
+    if not sites.reached(prediction["path"], prediction["line"]):
+        return "not-reached"
+    if code in GROWING:
+        loops = {(row["path"], row["line"]) for row in report["passes"]}
+        inside = any(sites.loop_covers(loop, prediction["path"], prediction["line"]) for loop in loops)
+        steady = report["verdict"] in ("steady", "varying", "fragmentation")
+        return "refuted" if inside and steady and report["outcome"] == "clean" else "not-observed"
+    if code not in RAISING and code not in SILENT:
+        return "not-observed"
+    return "refuted" if report["outcome"] in ("clean", "grows") else "not-reached"
+
+
+def _places(code: str, report: dict[str, Any]) -> list[dict[str, Any]]:
+    """The lines of the stories that such a prediction may have told."""
+    places: list[Any] = []
+    if code in RAISING and report["outcome"] in ("raises", "nan"):
+        places += [report["walk"], report["saved"], report["freed"], *report["written"]]
+        frames = report["forward_traceback"] + report["backward_traceback"]
+        places += [frame for frame in frames if frame["user"]]
+    if code in GROWING and report["outcome"] == "grows":
+        places += report["holders"]
+    if code in SILENT:
+        for fault in report["silent"]:
+            places += [fault, fault["written"], fault["walk"]]
+    return [place for place in places if place is not None]
