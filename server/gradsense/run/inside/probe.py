@@ -196,8 +196,8 @@ def _anomaly_mode() -> Iterator[None]:
     before = torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
     real: Any = torch.set_anomaly_enabled
 
-    def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
-        real(True, mode and check_nan)  # the program may switch it off, and the nodes need it still
+    def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
+        real(True, enabled and check_nan)  # the program may switch it off, and the nodes need it still
 
     real(True, False)  # the check for NaN is our own
     torch.set_anomaly_enabled = set_anomaly_enabled
