@@ -70,7 +70,7 @@ class Books:
         base: the frame that the program runs in: what is further out is not of interest.
     """
 
-    LONGEST = 4096  # writes remembered for one storage
+    MOST, LONGEST = 40_000, 4096  # storages remembered, and writes to one of them
 
     def __init__(self) -> None:
         self._clock = itertools.count(1)
@@ -91,7 +91,12 @@ class Books:
 
     def wrote(self, storage: int, write: Write) -> None:
         """Notes a write."""
-        log = self.writes.setdefault(storage, [])
+        log = self.writes.get(storage)
+        if log is None:
+            if len(self.writes) >= self.MOST:
+                for old in list(self.writes)[: self.MOST // 2]:
+                    del self.writes[old]
+            log = self.writes[storage] = []
         log.append(write)
         if len(log) > self.LONGEST:
             del log[: self.LONGEST // 2]

@@ -8,7 +8,7 @@ from .books import Books
 from .graph import Graph
 from .places import Captured
 
-WATCHED = 4  # parameters of an optimizer that are looked at: they all fare alike
+WATCHED = 2  # parameters of an optimizer that are looked at, the smallest ones: they all fare alike
 
 
 class Stale:
@@ -21,8 +21,9 @@ class Stale:
     def __init__(self, books: Books) -> None:
         self.books = books
         self.faults: list[tuple[Captured, Captured]] = []
-        self._used: dict[int, tuple[int, Captured]] = {}  # by parameter: the memory of the gradient, the step
-        self._added: dict[int, tuple[int, int, Captured, Captured]] = {}  # memory, moment, the step, the walk
+        # by parameter; the gradient itself is kept, since what is made after it was dropped may lie where it lay
+        self._used: dict[int, tuple[Any, Captured]] = {}
+        self._added: dict[int, tuple[int, Captured, Captured]] = {}  # the moment, the step, the walk
 
     def walked(self, graph: Graph, stack: Captured) -> None:
         """Notes a walk that is about to add to gradients."""
@@ -30,35 +31,30 @@ class Stale:
             return
         for leaf in graph.leaves:
             used = self._used.get(id(leaf))
-            if used is not None and id(leaf) not in self._added and _memory(leaf) == used[0] and bool(leaf.grad.any()):
-                self._added[id(leaf)] = (used[0], self.books.tick(), used[1], stack)
+            if used is None or leaf.grad is not used[0]:
+                continue
+            if id(leaf) not in self._added and bool(leaf.grad.any()):
+                self._added[id(leaf)] = (self.books.tick(), used[1], stack)
 
     def stepping(self, parameters: list[Any]) -> None:
         """Looks at gradients that are about to be used."""
-        for parameter in parameters[:WATCHED]:
-            added = self._added.pop(id(parameter), None)
-            if added is None or _memory(parameter) != added[0] or self._zeroed(added[0], added[1]):
+        for parameter in parameters:
+            if id(parameter) not in self._used:
                 continue
-            if not self.faults:
-                self.faults.append((added[2], added[3]))
+            grad, _ = self._used.pop(id(parameter))
+            added = self._added.pop(id(parameter), None)
+            if added is not None and parameter.grad is grad and not self._zeroed(grad, added[0]) and not self.faults:
+                self.faults.append(added[1:])
 
     def stepped(self, parameters: list[Any], stack: Captured) -> None:
         """Notes gradients that were used."""
-        for parameter in parameters[:WATCHED]:
-            memory = _memory(parameter)
-            if memory is not None:
-                self._used[id(parameter)] = (memory, stack)
+        for parameter in sorted(parameters, key=lambda item: int(item.numel()))[:WATCHED]:
+            grad = parameter.grad
+            if grad is not None and not grad.is_sparse and grad.grad_fn is None:
+                self._used[id(parameter)] = (grad, stack)
 
-    def _zeroed(self, memory: int, since: int) -> bool:
+    def _zeroed(self, grad: Any, since: int) -> bool:
         return any(
             write.tick > since and any(word in write.op for word in ("zero_", "fill_", "copy_"))
-            for write in self.books.writes.get(memory, ())
+            for write in self.books.writes.get(grad.untyped_storage()._cdata, ())
         )
-
-
-def _memory(parameter: Any) -> int | None:
-    grad = parameter.grad
-    if grad is None or grad.is_sparse:
-        return None
-    found: int = grad.untyped_storage()._cdata
-    return found
