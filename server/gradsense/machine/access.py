@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from gradsense.machine import library
+from gradsense.machine import library, strides
 from gradsense.machine.events import GradOfNonLeaf, GradOfNonLeafUsed, RequiresGradOfNonLeaf, SavedRead, ScalarIndexed
 from gradsense.machine.graph import Cut, Storage, Tensor, Write
 from gradsense.machine.limits import MOST_HELD, SIZE
 from gradsense.machine.place import Place
-from gradsense.machine.shapes import index_shape
+from gradsense.machine.shapes import index_shape, is_whole
 from gradsense.machine.state import State
 from gradsense.machine.tri import MAYBE, NO, YES, tri
 from gradsense.machine.values import (
@@ -136,7 +136,10 @@ class Access(State):
         if name in ("T", "mT", "H", "mH"):
             shape = tensor.shape
             swapped = (*shape[:-2], shape[-1], shape[-2]) if shape is not None and len(shape) >= 2 else shape
-            return self.view(tensor, name, swapped, contiguous=False)
+            layout = strides.of(tensor)
+            if layout is not None and len(layout) >= 2:
+                layout = (*layout[:-2], layout[-1], layout[-2])
+            return self.view(tensor, name, swapped, contiguous=False, layout=layout)
         if name in ("real", "imag"):
             return self.view(tensor, name, tensor.shape)
         if name == "ndim" and tensor.shape is not None:
@@ -462,14 +465,25 @@ class Access(State):
             self.report(ScalarIndexed(place=self.here(), tensor=tensor, has_graph=has_graph))
             return tensor if has_graph else a_number()
         basic = self.basic_index(index)
-        shape = index_shape(tensor.shape, index) if basic else None
         if basic is not False:
-            return self.view(tensor, "select", shape)
+            return self._view_at(tensor, index, "select", basic)
+        shape = None
         parts = index if isinstance(index, tuple) else (index,)
         if len(parts) == 1 and isinstance(parts[0], Tensor) and tensor.shape is not None and parts[0].dtype != "bool":
             first = parts[0].shape
             shape = (*first, *tensor.shape[1:]) if first is not None and tensor.shape else None
         return library.ops.indexed(self.machine, tensor, index, shape)
+
+    def _view_at(self, tensor: Tensor, index: Value, op: str, basic: bool | None) -> Tensor:
+        """The view that basic indexing makes."""
+        if not basic:
+            return self.view(tensor, op)
+        first = index[0] if isinstance(index, tuple) and index else index
+        ahead = isinstance(first, slice) and first.start is None and first.stop is None
+        shape, layout = index_shape(tensor.shape, index), strides.indexed(tensor, index)
+        # `x[:, a:b]` has gaps, whatever the sizes are.
+        gaps = ahead and isinstance(index, tuple) and len(index) > 1
+        return self.view(tensor, op, shape, contiguous=False if gaps else None, layout=layout)
 
     def _list_item(self, value: ListValue, index: Value) -> Value:
         if isinstance(index, bool):
@@ -592,12 +606,10 @@ class Access(State):
         basic = self.basic_index(index)
         operands = [new] if isinstance(new, Tensor) or (isinstance(new, Unknown) and not new.number) else []
         if basic is not False:
-            whole = index is ... or (isinstance(index, slice) and index.start is None and index.stop is None)
-            refused = tensor.view_kind in ("multi", "hook")
-            if (tensor.base is None and tensor.leaf and whole) or refused:
+            if is_whole(index, tensor.shape) or tensor.view_kind in ("multi", "hook"):
                 library.in_place.write(self.machine, tensor, "copy", operands)
             else:
-                library.in_place.write(self.machine, self.view(tensor, "slice"), "copy", operands)
+                library.in_place.write(self.machine, self._view_at(tensor, index, "slice", basic), "copy", operands)
             return
         library.in_place.write(self.machine, tensor, "index_put", operands)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Sequence
 
-from gradsense.machine.events import Event, InferenceTensorUsed, LeafWritten, ViewWritten
-from gradsense.machine.graph import Cut, Node, Saved, Shape, Storage, Store, Tensor, Write
+from gradsense.machine import strides
+from gradsense.machine.events import Event, InferenceTensorUsed, LeafWritten, SharedWritten, ViewWritten
+from gradsense.machine.graph import Cut, Node, Saved, Shape, Storage, Store, Strides, Tensor, Write
 from gradsense.machine.place import Epoch, Place
 from gradsense.machine.tri import MAYBE, NO, YES, Tri, any_of
 from gradsense.machine.values import Instance
@@ -192,6 +193,9 @@ class Books:
             differentiable: one entry an output: whether it can carry a gradient.
             sure: whether the op's behaviour is known.
         """
+        for tensor in inputs:
+            if tensor.view_kind is not None:
+                self.check_stale_view(tensor)
         needs = any_of(self.needs_grad(t) for t in inputs)
         if self.inference or self.grad_mode is NO:
             recorded = NO
@@ -264,6 +268,33 @@ class Books:
         if spot is not None and not self.inference and tensor.origin == "known":
             self.report(InferenceTensorUsed(place=self.here(), sure=sure, tensor=tensor, how=how, spot=spot))
 
+    def check_stale_view(self, tensor: Tensor) -> None:
+        """Reports the use of a view that cannot follow its base, once that was written: torch asks for its node anew.
+
+        Raises:
+            PathEnds: if it surely raises.
+        """
+        base, why = tensor.base, tensor.view_kind
+        if base is None or why is None or why in ("hook", "custom") or tensor.since == tensor.storage.version:
+            return
+        if self.grad_mode is NO or self.inference or tensor.inference_from is not None:
+            return
+        if base.phantom or base.origin == "unknown" or tensor.origin == "unknown":
+            return
+        needs = any_of((base.needs, YES if tensor.node is not None else NO))
+        if needs is NO or not tensor.floating:
+            return
+        write = tensor.storage.writes[tensor.since]
+        event = ViewWritten(
+            place=self.here(),
+            sure=needs is YES and self.grad_mode is YES and write.sure,
+            tensor=tensor,
+            why=why,
+            spot=write.place,
+            used=True,
+        )
+        self.report(event)
+
     def no_grad_cut(self, lost: tuple[Tensor, ...]) -> Cut:
         """The cut of an op that is not recorded, at what switched recording off."""
         return Cut("no_grad", self.mode_place or self.here(), lost)
@@ -294,29 +325,49 @@ class Books:
         kind: str | None = None,
         contiguous: bool | None = None,
         expanded: bool = False,
+        layout: Strides | None = None,
     ) -> Tensor:
-        """A view: the same storage, and a node that saves nothing."""
+        """A view: the same storage, and a node that saves nothing.
+
+        Args:
+            kind: why torch refuses to write it, where it does.
+            contiguous: whether it is contiguous, None for as its base is; `layout` knows better.
+            expanded: whether it may have several elements in one place; `layout` knows better.
+            layout: its strides, where they are known.
+        """
+        self.check_stale_view(tensor)
         needs = self.needs_grad(tensor)
         result = self.tensor(shape, tensor.dtype, NO, tensor.storage)
-        result.contiguous = tensor.contiguous if contiguous is None else contiguous
-        result.expanded = expanded or tensor.expanded
+        if layout is not None and shape is not None and len(layout) == len(shape):
+            result.strides = layout
+            result.contiguous = strides.is_packed(shape, layout)
+            result.expanded = strides.overlap(shape, layout)
+            result.shared = tensor if tensor.expanded else tensor.shared
+        else:
+            result.contiguous = tensor.contiguous if contiguous is None else contiguous
+            result.expanded = expanded or tensor.expanded
         result.through = tensor.through
         result.cuts = tensor.cuts
         result.origin = tensor.origin
         result.gradient_of = tensor.gradient_of
         result.gradient_from = tensor.gradient_from
         result.device = tensor.device
-        result.inference_from = result.inference_from or tensor.inference_from
+        # A view of a normal tensor is a normal one, wherever it is made.
+        result.inference_from = tensor.inference_from
         base = tensor.base if tensor.base is not None else tensor
         result.base = base
         result.seen = base.rebased
-        if kind is not None or tensor.view_kind in ("multi", "hook", "no_grad"):
+        result.since = tensor.storage.version
+        if kind is not None or tensor.view_kind is not None:
             result.view_kind = kind or tensor.view_kind
-        if self.inference or needs is NO:
+        if self.inference or self.grad_mode is NO:
+            result.view_kind = "inference" if self.inference else "no_grad"
+            if needs is not NO and tensor.inference_from is None:
+                # It says that it needs grad as its base does, and is a leaf to what follows: no gradient arrives.
+                result.needs = needs
+                result.cuts = (*tensor.cuts, self.no_grad_cut((tensor,)))[-MAX_CUTS:]
             return result
-        if self.grad_mode is NO:
-            result.view_kind = "no_grad"
-            result.cuts = (*tensor.cuts, self.no_grad_cut((tensor,)))[-MAX_CUTS:]
+        if needs is NO:
             return result
         result.needs = needs if self.grad_mode is YES else MAYBE
         result.leaf = False
@@ -328,7 +379,7 @@ class Books:
     def detached(self, tensor: Tensor, how: str = "detach") -> Tensor:
         """`x.detach()` or `x.data`: the same storage, no graph."""
         result = self.tensor(tensor.shape, tensor.dtype, NO, tensor.storage)
-        result.contiguous = tensor.contiguous
+        result.contiguous, result.strides, result.expanded = tensor.contiguous, tensor.strides, tensor.expanded
         # A gradient that is detached by hand is meant to be a constant.
         result.cuts = tuple(c for c in tensor.cuts if c.how != "grad") if how == "detach" else tensor.cuts
         result.origin = "known" if tensor.origin == "known" else "unknown"
@@ -337,7 +388,7 @@ class Books:
             result.cuts = (*tensor.cuts, Cut(how, self.here(), (tensor,)))[-MAX_CUTS:]
             if tensor.node is not None:
                 self.cut_nodes.append(tensor.node)
-        result.inference_from = result.inference_from or tensor.inference_from
+        result.inference_from = tensor.inference_from
         result.through = how if how != "detach" or tensor.through is None else tensor.through
         result.gradient_of = tensor.gradient_of
         return result
@@ -356,6 +407,23 @@ class Books:
                 storage.module_write = write
         return write
 
+    def check_late_view(self, tensor: Tensor) -> None:
+        """Reports a write to a view whose base got a graph since, before any op looked at the view.
+
+        Raises:
+            PathEnds: if torch surely refuses the write.
+        """
+        base = tensor.base
+        if base is None or tensor.view_kind is not None or not tensor.leaf or tensor.seen == base.rebased:
+            return
+        if self.grad_mode is NO or self.inference or base.leaf or base.origin == "unknown" or not tensor.floating:
+            return
+        if base.needs is not NO:
+            sure = base.needs is YES and self.grad_mode is YES and base.node is not None and base.node.sure
+            event = LeafWritten(place=self.here(), sure=sure, tensor=tensor, view=False, module=self.module, late=True)
+            event.also = [(base.node.place, "its base got a graph here")] if base.node is not None else []
+            self.report(event)
+
     def check_in_place(self, tensor: Tensor, needs: Tri) -> None:
         """Reports a write that torch refuses at once. `needs` is whether the result would need grad.
 
@@ -363,7 +431,10 @@ class Books:
             PathEnds: if it surely raises.
         """
         self.check_inference(tensor, "written")
-        if tensor.view_kind == "no_grad" and tensor.base is not None:
+        self.check_stale_view(tensor)
+        if tensor.shared is not None and not tensor.expanded:
+            self.report(SharedWritten(place=self.here(), tensor=tensor))
+        if tensor.view_kind in ("no_grad", "inference") and tensor.base is not None:
             needs = any_of((needs, self.needs_grad(tensor.base)))
         if self.grad_mode is NO or needs is NO or tensor.origin == "unknown" or tensor.phantom:
             return
@@ -374,7 +445,7 @@ class Books:
                 sure = sure and tensor.needs is YES
                 self.report(LeafWritten(place=self.here(), sure=sure, tensor=tensor, view=False, module=self.module))
             return
-        if tensor.view_kind in ("multi", "hook", "no_grad"):
+        if tensor.view_kind is not None:
             if base.phantom or base.origin == "unknown":
                 return
             spot = self.module.made if self.module is not None and tensor.view_kind == "hook" else None
@@ -382,7 +453,8 @@ class Books:
         elif base.leaf and base.base is None and self.needs_grad(base) is YES and not base.phantom:
             self.report(LeafWritten(place=self.here(), sure=sure, tensor=tensor, view=True, module=self.module))
         elif tensor.expanded:
-            self.report(ViewWritten(place=self.here(), sure=False, tensor=tensor, why="expanded"))
+            sure = tensor.strides is not None
+            self.report(ViewWritten(place=self.here(), sure=sure, tensor=tensor, why="expanded"))
 
     def rebase(
         self, tensor: Tensor, op: str, parents: Iterable[Node | None], saved: list[Saved], private: bool, sure: bool

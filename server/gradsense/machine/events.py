@@ -156,6 +156,7 @@ class LeafWritten(Event):
 
     Attributes:
         module: the module with `inplace=True` that writes, if one does.
+        late: a view made before its base got a graph, which torch takes for a leaf until it is used.
     """
 
     raises = True
@@ -163,6 +164,7 @@ class LeafWritten(Event):
     tensor: Tensor
     view: bool
     module: Instance | None = None
+    late: bool = False
 
 
 @dataclass(eq=False, kw_only=True)
@@ -170,8 +172,9 @@ class ViewWritten(Event):
     """An in-place write to a view that torch refuses.
 
     Attributes:
-        why: `multi` (unbind, split, chunk), `no_grad`, `hook` (a module with full backward hooks), `detach`
-            (`detach_()` of a view), `expanded`.
+        why: `multi` (unbind, split, chunk), `no_grad`, `inference`, `hook` (a module with full backward hooks),
+            `detach` (`detach_()` of a view), `expanded`.
+        used: what was written is the base or another view, and torch refuses the next use of this one.
     """
 
     raises = True
@@ -179,10 +182,18 @@ class ViewWritten(Event):
     tensor: Tensor
     why: str
     spot: Place | None = None
+    used: bool = False
 
     @property
     def culprit(self) -> Place:
         return self.spot or self.place
+
+
+@dataclass(eq=False, kw_only=True)
+class SharedWritten(Event):
+    """A write to a part of an expanded tensor: no error, and all that shares its memory changes with it."""
+
+    tensor: Tensor
 
 
 @dataclass(eq=False, kw_only=True)
@@ -520,12 +531,49 @@ class StaleValue(Event):
 
 @dataclass(eq=False, kw_only=True)
 class InputNotInGraph(Event):
-    """An input of `autograd.grad` that does not need grad (`no_grad`) or is no part of the graph (`unused`)."""
+    """An input of a walk that torch refuses.
+
+    Attributes:
+        why: `no_grad` (one of `autograd.grad` that does not need grad), `backward` (one of `backward(inputs=…)` that
+            does not), `unused` (one of `autograd.grad` that is no part of the graph).
+    """
 
     raises = True
 
     tensor: Tensor
     why: str
+
+
+@dataclass(eq=False, kw_only=True)
+class HookRefused(Event):
+    """`retain_grad()` (`how="retain_grad"`) or a hook (`how="hook"`) on a tensor that does not require grad."""
+
+    raises = True
+
+    tensor: Tensor
+    how: str
+
+
+@dataclass(eq=False, kw_only=True)
+class NonLeafOptimized(Event):
+    """An optimizer is made over a tensor that is not a leaf."""
+
+    raises = True
+
+    tensor: Tensor
+
+
+@dataclass(eq=False, kw_only=True)
+class ReentrantWalked(Event):
+    """`autograd.grad`, or `backward(inputs=…)`, walks through a checkpoint with `use_reentrant=True`."""
+
+    raises = True
+
+    checkpoint: Place
+
+    @property
+    def culprit(self) -> Place:
+        return self.checkpoint
 
 
 @dataclass(eq=False, kw_only=True)

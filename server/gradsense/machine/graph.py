@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gradsense.machine.values import Instance, Value
 
 Shape = tuple[int | None, ...]
+Strides = tuple[int, ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -251,7 +252,7 @@ class Tensor:
         leaf: torch's `is_leaf`.
         base: the tensor this is a view of, never a view itself.
         rebased: how often an in-place op gave it a new node (views compare it with what they saw).
-        view_kind: `multi` (unbind, split, chunk), `no_grad` (a view made there), `hook`, or None.
+        view_kind: `multi` (unbind, split, chunk), `no_grad` or `inference` (a view made there), `hook`, or None.
         shape: the sizes, None for an unknown one; None where even their number is unknown.
         dtype: torch's name without the prefix, None if unknown.
         origin: `known`, or `unknown` where the value came from code that we did not see.
@@ -288,9 +289,12 @@ class Tensor:
         "retains_grad",
         "seen",
         "shape",
+        "shared",
+        "since",
         "spent",
         "storage",
         "stores",
+        "strides",
         "terms",
         "through",
         "view_kind",
@@ -310,6 +314,8 @@ class Tensor:
         self.leaf = True
         self.base: Tensor | None = None
         self.seen = 0
+        # The version of its storage when the view was made or last written through.
+        self.since = 0
         self.rebased = 0
         self.view_kind: str | None = None
         self.shape = shape
@@ -327,7 +333,11 @@ class Tensor:
         self.stores: list[Store] = []
         self.accumulator: Node | None = None
         self.contiguous = True
+        # Known for views only; a contiguous tensor has those of its size.
+        self.strides: Strides | None = None
         self.expanded = False
+        # The expanded tensor that this is a part of.
+        self.shared: Tensor | None = None
         self.contributions: list[Contribution] = []
         self.spent: list[Contribution] = []
         self.retains_grad = False
@@ -346,6 +356,15 @@ class Tensor:
     def floating(self) -> bool:
         """Whether its dtype can carry gradients (an unknown dtype is taken to)."""
         return self.dtype is None or self.dtype.startswith(("float", "bfloat", "complex", "half", "double"))
+
+    @property
+    def one_element(self) -> bool | None:
+        """Whether it holds a single number, None if unknown."""
+        if self.shape is None:
+            return None
+        if any(size is not None and size != 1 for size in self.shape):
+            return False
+        return None if None in self.shape else True
 
     @property
     def number_of_elements(self) -> int | None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 
+from gradsense.machine import strides
 from gradsense.machine.access import Access
 from gradsense.machine.graph import Tensor
 from gradsense.machine.values import (
@@ -117,8 +118,17 @@ class Iteration(Access):
         if tensor.shape and tensor.shape[0] is not None:
             exact = tensor.shape[0] <= self._short()
             count = tensor.shape[0] if exact else PASSES
+        # They are made together, before the first pass.
+        since = tensor.storage.version
+        return [Lazy(partial(self._row, tensor, since)) for _ in range(count)], exact
+
+    def _row(self, tensor: Tensor, since: int | None = None) -> Tensor:
+        """One row of a tensor, as iterating over it gives."""
         shape = tensor.shape[1:] if tensor.shape else None
-        return [Lazy(lambda: self.view(tensor, "unbind", shape, kind="multi")) for _ in range(count)], exact
+        layout = strides.of(tensor)
+        row = self.view(tensor, "unbind", shape, kind="multi", layout=layout[1:] if layout else None)
+        row.since = row.since if since is None else since
+        return row
 
     def _enumerated(self, value: Enumerated, node: ast.AST | None) -> tuple[list[Value], bool]:
         items, exact = self.lazy_items(value.iterable, node)

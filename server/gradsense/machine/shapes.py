@@ -58,6 +58,21 @@ def index_shape(shape: Shape | None, index: Value) -> Shape | None:
     return (*result, *shape[position:])
 
 
+def is_whole(index: Value, shape: Shape | None) -> bool:
+    """Whether an index takes all of a tensor as it is: `x[:]`, `x[...]`, `x[0:n]` of n rows."""
+    parts = index if isinstance(index, tuple) else (index,)
+    for position, part in enumerate(parts):
+        if part is ...:
+            continue
+        if not isinstance(part, slice) or part.step not in (None, 1) or part.start not in (None, 0):
+            return False
+        if part.stop is not None:
+            size = shape[position] if shape is not None and ... not in parts and position < len(shape) else None
+            if size is None or not isinstance(part.stop, int) or part.stop < size:
+                return False
+    return True
+
+
 def slice_length(part: slice, size: int | None) -> int | None:
     """How many elements a slice takes."""
     if not all(p is None or isinstance(p, int) for p in (part.start, part.stop, part.step)):
@@ -84,6 +99,24 @@ def matmul(first: Shape | None, second: Shape | None) -> Shape | None:
         return (first[0], second[1])
     batch = broadcast(first[:-2], second[:-2])
     return None if batch is None else (*batch, first[-2], second[-1])
+
+
+def einsum(equation: str, operands: Sequence[Shape | None]) -> Shape | None:
+    """The size of `einsum(equation, *operands)`; an ellipsis is not followed."""
+    given, arrow, wanted = equation.replace(" ", "").partition("->")
+    letters = given.split(",")
+    if "." in equation or len(letters) != len(operands):
+        return () if arrow and not wanted else None
+    sizes: dict[str, int | None] = {}
+    for names, shape in zip(letters, operands, strict=True):
+        if shape is None or len(names) != len(shape):
+            shape = (None,) * len(names)
+        for name, size in zip(names, shape, strict=True):
+            sizes[name] = sizes.get(name) or size
+    if not arrow:
+        joined = "".join(letters)
+        wanted = "".join(sorted(name for name in set(joined) if joined.count(name) == 1))
+    return tuple(sizes.get(name) for name in wanted)
 
 
 def without(shape: Shape | None, dim: Value, keep: bool) -> Shape | None:

@@ -212,8 +212,7 @@ class Statements(Expressions):
             if value.node is not None and not value.node.sure and value.base is None:
                 parts: list[Value] = [self.record("part", [value], sure=False)[0] for _ in range(count)]
             else:
-                shape = value.shape[1:] if value.shape else None
-                parts = [self.view(value, "unbind", shape, kind="multi") for _ in range(count)]
+                parts = [self._row(value) for _ in range(count)]
         elif isinstance(value, Unknown):
             parts = [self.part_of(value, i) for i in range(count)]
         else:

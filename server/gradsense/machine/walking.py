@@ -6,13 +6,14 @@ import ast
 from collections.abc import Iterable, Sequence
 
 from gradsense.machine import story
-from gradsense.machine.books import Books, merge_cuts
+from gradsense.machine.books import Books, PathEnds, merge_cuts
 from gradsense.machine.events import (
     CreateGraphBackward,
     DeadTerm,
     GraphLost,
     NoGraph,
     NotScalar,
+    ReentrantWalked,
     SilentlyModified,
     StaleValue,
 )
@@ -29,6 +30,15 @@ MEANT_CUTS = ("requires_grad_(False)", "sample")
 
 # Ops that keep something of their own which no gradient flows through.
 LINEAR = frozenset("dropout mul div scatter index gather masked_fill where getitem embedding custom".split())
+# Ops that look at what they saved only to choose where the gradient goes: a second derivative of them is none.
+CHOOSING = frozenset(
+    """clamp clamp_min clamp_max clip max min amax amin median nanmedian sort topk msort maximum minimum fmax fmin where
+    masked_fill cummax cummin kthvalue fmod remainder nan_to_num aminmax hinge_embedding_loss margin_ranking_loss
+    clamp_ clip_ masked_fill_ fmod_ remainder_""".split()
+)
+
+# The node of a checkpoint that runs its function again with a walk of its own.
+REENTRANT = "reentrant checkpoint"
 
 
 class Walking(Books):
@@ -97,17 +107,14 @@ class Walking(Books):
         running = order if inputs is None else self._needed_for(order, inputs)
         walk.nodes = len(running)
         walk.oldest = min((n.order for n in running if n.accumulates is None), default=walk.order)
-        for node in running:
-            if node.freed is not None and node.raises_when_walked_twice:
-                sure = node in surely and node.surely_raises_when_walked_twice
-                event = story.walked_twice(self, node, walk, walked_roots, sure)
-                if event is not None:
-                    self.report(event)
-                continue
-            if node.walked is not None and node.walked is not walk and node.raises_when_walked_twice:
-                node.walked.needed = True
-                self._note_hidden_carry(node, walk)
-            self._check_saved(node, walk, node in surely)
+        for position, node in enumerate(running):
+            try:
+                self._run(node, walk, walked_roots, node in surely)
+            except PathEnds:
+                # What ran before the error is freed: the program may catch it and go on.
+                for done in running[:position] if not retain else ():
+                    done.freed = done.freed or walk
+                raise
         self._check_stale(running, walk)
         for node in running:
             if not retain:
@@ -117,6 +124,25 @@ class Walking(Books):
             self._contribute(walk, walked_roots, order, inputs)
         self._gradients_as_constants(walk, walked_roots, kind)
         return running
+
+    def _run(self, node: Node, walk: Walk, roots: list[Tensor], surely: bool) -> None:
+        """One node of a walk.
+
+        Raises:
+            PathEnds: if torch surely raises.
+        """
+        if node.freed is not None and node.raises_when_walked_twice:
+            sure = surely and node.surely_raises_when_walked_twice
+            event = story.walked_twice(self, node, walk, roots, sure)
+            if event is not None:
+                self.report(event)
+            return
+        if node.walked is not None and node.walked is not walk and node.raises_when_walked_twice:
+            node.walked.needed = True
+            self._note_hidden_carry(node, walk)
+        if node.op == REENTRANT and (walk.kind == "grad" or walk.targets):
+            self.report(ReentrantWalked(place=walk.place, sure=surely, checkpoint=node.place))
+        self._check_saved(node, walk, surely)
 
     def below(self, roots: Iterable[Node | None]) -> dict[Node, None]:
         """All nodes from the roots down, the roots included, counted as work."""
@@ -138,8 +164,7 @@ class Walking(Books):
                 spot = cuts[-1].place
             self.report(NoGraph(place=self.here(), sure=True, tensor=root, cuts=cuts, walk_kind=kind, spot=spot))
             return False
-        count = root.number_of_elements
-        if count is not None and count != 1 and not given_gradient:
+        if root.one_element is False and not given_gradient:
             self.report(NotScalar(place=self.here(), tensor=root, spot=story.vector_made(self, root)))
         return True
 
@@ -216,7 +241,7 @@ class Walking(Books):
         for node in order:
             leaf = node.accumulates
             if leaf is not None:
-                if inputs is not None and leaf not in inputs:
+                if (inputs is not None and leaf not in inputs) or leaf.needs is NO:
                     continue
                 leaf.contributions.append(Contribution(walk))
                 leaf.has_gradient = True
@@ -263,13 +288,13 @@ class Walking(Books):
         for node in running:
             saved += node.saved
             sure = sure and node.sure
-            for kept in node.saved:
+            for kept in node.saved if node.op not in CHOOSING else ():
                 parents.append(node if kept.tensor is node.output else self.edge(kept.tensor))
             if node.op == "grad":
                 parents.append(node)
         if not any(parents):
             # What an op keeps for itself may have come from what needs grad: a softmax has, a mask has not.
-            own = [n for n in running if n.private and n.op not in LINEAR]
+            own = [n for n in running if n.private and n.op not in LINEAR | CHOOSING]
             parents += [p for n in own for p in n.parents]
             sure = sure and not own
         return self.record_node("grad", parents, saved[:200], True, sure)

@@ -66,7 +66,7 @@ from gradsense.rules.editing import code_of
 from gradsense.rules.repairs.inplace_modules import turn_off
 from gradsense.rules.repairs.no_grad import computes_with_graph, is_update, under_no_grad
 from gradsense.rules.repairs.out_of_place import moving, write_at
-from gradsense.rules.wording import quoted, tensor_name
+from gradsense.rules.wording import line_of, quoted, tensor_name
 
 
 class InplaceOnLeaf(Rule[LeafWritten]):
@@ -77,6 +77,11 @@ class InplaceOnLeaf(Rule[LeafWritten]):
     def message(self, event: LeafWritten) -> str:
         kind = "a view of a leaf" if event.view else "a leaf"
         name = tensor_name(event.tensor, _written(event))
+        if event.late:
+            return (
+                f"{name} is a view from {line_of(event.tensor.made, event.culprit)}, its base got a graph since, and "
+                "torch takes the view for a leaf until it is used: take it anew before this write"
+            )
         return f"{name} is {kind} that requires grad, and this writes it with grad mode on"
 
     def related(self, event: LeafWritten) -> Iterable[tuple[Place, str]]:
@@ -91,6 +96,8 @@ class InplaceOnLeaf(Rule[LeafWritten]):
     def fixes(self, event: LeafWritten) -> Iterator[Fix]:
         if event.module is not None:
             yield from turn_off(event.module.made, event.place)
+            return
+        if event.late:
             return
         update = [*under_no_grad(event.place, tensor_name(event.tensor, _written(event)))]
         apart = [] if update and is_update(event.place) else moving(event.place, event.tensor)[1]

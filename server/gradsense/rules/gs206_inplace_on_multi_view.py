@@ -63,7 +63,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from gradsense.fixes.fix import Applicability, Fix
-from gradsense.machine.events import ViewWritten
+from gradsense.machine.events import SharedWritten, ViewWritten
 from gradsense.machine.place import Place
 from gradsense.machine.tri import YES
 from gradsense.rules.base import Rule
@@ -71,42 +71,70 @@ from gradsense.rules.repairs.copies import copies_of_parts, copy_of
 from gradsense.rules.repairs.inplace_modules import turn_off
 from gradsense.rules.repairs.no_grad import under_no_grad
 from gradsense.rules.repairs.out_of_place import detach_instead, moving
-from gradsense.rules.torch_says import VIEWS
+from gradsense.rules.torch_says import STALE_VIEWS, VIEWS
 from gradsense.rules.wording import line_of, op_name, tensor_name
 
 
-class InplaceOnMultiView(Rule[ViewWritten]):
+class InplaceOnMultiView(Rule[ViewWritten | SharedWritten]):
     code, name = "GS206", "inplace-on-multi-view"
-    listens_to = ViewWritten
+    listens_to = (ViewWritten, SharedWritten)
     outcome = "raises"
 
-    def message(self, event: ViewWritten) -> str:
+    def message(self, event: ViewWritten | SharedWritten) -> str:
+        if isinstance(event, SharedWritten):
+            whole = event.tensor.shared or event.tensor
+            return (
+                f"{tensor_name(whole)} is expanded on {line_of(whole.made, event.culprit)}: what is written to a part "
+                "of it is in all parts that share its memory"
+            )
         reasons = {
             "multi": "an output of {op} on {line}, and a write to one of several views is refused",
             "no_grad": "a view that was made under `no_grad` on {line}, and this writes it with grad mode on",
+            "inference": "a view that was made in inference mode on {line}, and this writes it outside of that mode",
+            "custom": "what a custom Function was given, or a view of it, and this writes it",
             "hook": "the output or input of a module with a full backward hook, and this writes it",
             "detach": "a view made on {line}, and `detach_()` works on no view",
             "expanded": "expanded on {line}: several of its elements are one in memory, and this writes them",
         }
+        used = {
+            "multi": "an output of {op}",
+            "no_grad": "a view made under `no_grad`",
+            "inference": "a view made in inference mode",
+        }
         made = event.tensor.made
         node = event.tensor.node
         op = op_name(node) if node is not None else "`unbind`, `chunk` or `split`"
+        if event.used:
+            return (
+                f"this writes the memory of {tensor_name(event.tensor)}, {used[event.why].format(op=op)} on "
+                f"{line_of(made, event.culprit)}, and the use of that view on {line_of(event.place, event.culprit)} "
+                "is refused then"
+            )
         return f"{tensor_name(event.tensor)} is {reasons[event.why].format(op=op, line=line_of(made, event.culprit))}"
 
-    def related(self, event: ViewWritten) -> Iterable[tuple[Place, str]]:
+    def related(self, event: ViewWritten | SharedWritten) -> Iterable[tuple[Place, str]]:
         yield event.tensor.made, "the view is made here"
 
-    def expected(self, event: ViewWritten) -> str | None:
-        return VIEWS[event.why]
+    def expected(self, event: ViewWritten | SharedWritten) -> str | None:
+        if isinstance(event, SharedWritten):
+            return None
+        return STALE_VIEWS[event.why] if event.used else VIEWS[event.why]
 
-    def fixes(self, event: ViewWritten) -> Iterator[Fix]:
+    def fixes(self, event: ViewWritten | SharedWritten) -> Iterator[Fix]:
+        shared = isinstance(event, SharedWritten) or event.why == "expanded"
         for fix in _fixes(event):
             # Not every write to an expanded tensor raises: one may have written all rows that are one in memory.
-            yield replace(fix, applicability=Applicability.UNSAFE) if event.why == "expanded" else fix
+            yield replace(fix, applicability=Applicability.UNSAFE) if shared else fix
 
 
-def _fixes(event: ViewWritten) -> Iterator[Fix]:
+def _fixes(event: ViewWritten | SharedWritten) -> Iterator[Fix]:
     tensor = event.tensor
+    if isinstance(event, SharedWritten):
+        yield from copy_of((tensor.shared or tensor).made)
+        return
+    if event.used:
+        yield from copies_of_parts(tensor.made) if event.why == "multi" else copy_of(tensor.made)
+        return
     if event.why == "hook" and event.spot is not None:
         yield from turn_off(event.spot, event.place)
     if event.why == "expanded":

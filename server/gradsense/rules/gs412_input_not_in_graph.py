@@ -1,10 +1,10 @@
-"""An input of `autograd.grad` does not need grad, or is no part of the graph.
+"""An input of a walk does not need grad, or is no part of the graph.
 
 ## What happens
 
 `torch.autograd.grad(outputs, inputs)` gives a gradient for every input. An input that does not require grad raises at
 once. One that requires grad and was not used to compute the outputs raises too, unless `allow_unused=True` says that
-None will do.
+None will do. `backward(inputs=…)` refuses an input that does not require grad as well.
 
 ## Fails
 
@@ -72,6 +72,8 @@ class InputNotInGraphRule(Rule[InputNotInGraph]):
                 "RuntimeError: The differentiated Tensor at index […] appears to not have been used in the graph. Set "
                 "allow_unused=True if this is the desired behavior."
             )
+        if event.why == "backward":
+            return "RuntimeError: can't retain_grad on Tensor that has requires_grad=False"
         return "RuntimeError: One of the differentiated Tensors does not require grad"
 
     def fixes(self, event: InputNotInGraph) -> Iterator[Fix]:

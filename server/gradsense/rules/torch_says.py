@@ -39,6 +39,18 @@ VIEWS = {
         "moving both the view and the inplace either both inside the no_grad block (if you don't want the inplace"
         " to be tracked) or both outside (if you want the inplace to be tracked)."
     ),
+    "inference": (
+        "RuntimeError: A view was created in inference mode and is being modified inplace in normal mode. Given that "
+        "this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the "
+        "view and the inplace either both inside the inference_mode block (if you don't want the inplace to be tracked)"
+        " or both outside (if you want the inplace to be tracked)."
+    ),
+    "custom": (
+        "RuntimeError: Output […] of […] is a view and is being modified inplace. This view was created inside a custom"
+        " Function (or because an input was returned as-is) and the autograd logic to handle view+inplace would "
+        "override the custom backward associated with the custom Function, leading to incorrect gradients. This "
+        "behavior is forbidden. You can fix this by cloning the output of the custom Function."
+    ),
     "hook": (
         "RuntimeError: Output 0 of BackwardHookFunction is a view and is being modified inplace. This view was "
         "created inside a custom Function (or because an input was returned as-is) and the autograd logic to "
@@ -56,6 +68,12 @@ VIEWS = {
         "RuntimeError: unsupported operation: more than one element of the written-to tensor refers to a single "
         "memory location. Please clone() the tensor before performing the operation."
     ),
+}
+
+# The same views when their base or another view of it was written, and they are used.
+_BASE_WRITTEN = "its base or another view of its base has been modified inplace"
+STALE_VIEWS = {
+    why: VIEWS[why].replace("is being modified inplace", _BASE_WRITTEN) for why in ("multi", "no_grad", "inference")
 }
 
 

@@ -88,6 +88,8 @@ def backward(
     note_flags(machine, keywords, create)
     inputs = keywords.get("inputs")
     wanted = None if inputs is None else tensors_of(machine, inputs)
+    if wanted and _walkable(machine, roots, gradient is not None):
+        check_inputs(machine, wanted, "backward")
     walk(machine, roots, retain=retain, create_graph=create, given_gradient=gradient is not None, inputs=wanted)
     return None
 
@@ -125,6 +127,8 @@ def call(
         inputs = keywords.get("inputs")
         wanted = None if inputs is None else tensors_of(machine, inputs)
         known = tensors_of(machine, roots)
+        if known and wanted and _walkable(machine, known, given):
+            check_inputs(machine, wanted, "backward")
         if known:
             walk(machine, known, retain=retain, create_graph=create, given_gradient=given, inputs=wanted)
         elif isinstance(roots, Unknown):
@@ -172,8 +176,9 @@ def grad(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) -
     known_inputs = [t for t in wanted if isinstance(t, Tensor)]
     complete = len(known_inputs) == len(wanted)
     running = None
-    if known_roots and complete:
-        check_inputs(machine, known_roots, known_inputs, keywords)
+    if known_roots and complete and _walkable(machine, known_roots, given is not None):
+        check_inputs(machine, known_inputs)
+    reached = below_surely(machine, known_roots) if len(known_roots) == len(roots) and complete else None
     if known_roots:
         running = walk(
             machine,
@@ -187,9 +192,18 @@ def grad(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) -
     elif roots and isinstance(roots[0], Unknown):
         machine.learn_graph(roots[0])
         machine.note_site(False)
+    allowed = keywords.get("allow_unused") not in (None, False) or keywords.get("materialize_grads") not in (
+        None,
+        False,
+    )
+    if reached is not None and not allowed:
+        check_used(machine, known_inputs, reached)
     results: list[Value] = []
     node = machine.gradient_node(running) if create and running else None
     for item in wanted:
+        if allowed and reached is not None and isinstance(item, Tensor) and _unused(machine, item, reached):
+            results.append(None if keywords.get("materialize_grads") in (None, False) else machine.tensor(item.shape))
+            continue
         gradient = machine.tensor(
             item.shape if isinstance(item, Tensor) else None, item.dtype if isinstance(item, Tensor) else None
         )
@@ -211,8 +225,13 @@ def grad(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) -
     return tuple(results)
 
 
-def check_inputs(machine: Machine, roots: list[Tensor], inputs: list[Tensor], keywords: Mapping[str, Value]) -> None:
-    """`autograd.grad` wants every input to need grad, and, unless told otherwise, to be part of the graph.
+def _walkable(machine: Machine, roots: list[Tensor], given: bool) -> bool:
+    """Whether nothing is wrong with the roots, which torch looks at first."""
+    return all(machine.needs_grad(r) is not NO and (given or r.one_element is not False) for r in roots)
+
+
+def check_inputs(machine: Machine, inputs: Sequence[Tensor], how: str = "no_grad") -> None:
+    """Every input must need grad.
 
     Raises:
         PathEnds: if that surely raises.
@@ -220,19 +239,32 @@ def check_inputs(machine: Machine, roots: list[Tensor], inputs: list[Tensor], ke
     for tensor in inputs:
         if tensor.origin == "unknown" or tensor.phantom:
             continue
-        if machine.needs_grad(tensor) is NO and not machine.inference:
-            machine.report(InputNotInGraph(place=machine.here(), tensor=tensor, why="no_grad", sure=True))
-    if keywords.get("allow_unused") not in (None, False) or keywords.get("materialize_grads") not in (None, False):
-        return
-    if any(machine.needs_grad(r) is not YES for r in roots):
-        return
+        if machine.needs_grad(tensor) is NO:
+            machine.report(InputNotInGraph(place=machine.here(), tensor=tensor, why=how, sure=True))
+
+
+def below_surely(machine: Machine, roots: Sequence[Tensor]) -> dict[Node, None] | None:
+    """The nodes under the roots, None where they may not be all of them or not all be there."""
+    if not roots or any(machine.needs_grad(r) is not YES for r in roots):
+        return None
     reached = reachable(machine.edge(r) for r in roots)
-    if not all(n.sure and n.op != "grad" for n in reached):
-        # The node of a gradient knows what it was made of only as a whole.
-        return
+    # The node of a gradient knows what it was made of only as a whole.
+    return reached if all(n.sure and n.op != "grad" for n in reached) else None
+
+
+def _unused(machine: Machine, tensor: Tensor, reached: Mapping[Node, None]) -> bool:
+    edge = machine.edge(tensor)
+    return edge is not None and edge not in reached and not tensor.phantom and tensor.origin == "known"
+
+
+def check_used(machine: Machine, inputs: Sequence[Tensor], reached: Mapping[Node, None]) -> None:
+    """`autograd.grad` wants every input, unless told otherwise, to be part of the graph.
+
+    Raises:
+        PathEnds: if that surely raises.
+    """
     for tensor in inputs:
-        edge = machine.edge(tensor)
-        if edge is not None and edge not in reached and not tensor.phantom and tensor.origin == "known":
+        if _unused(machine, tensor, reached):
             machine.report(InputNotInGraph(place=machine.here(), tensor=tensor, why="unused", sure=True))
 
 

@@ -226,8 +226,13 @@ def _extreme(smallest: bool) -> Call:
         if values and all(isinstance(v, int | float) for v in values):
             numbers = [v for v in values if isinstance(v, int | float)]
             return min(numbers) if smallest else max(numbers)
+        if not values and "default" in keywords:
+            return keywords["default"]
         tensors = [v for v in values if isinstance(v, Tensor)]
-        return tensors[0] if tensors else a_number()
+        if tensors or not any(isinstance(v, tuple | ListValue | Instance) for v in values):
+            return tensors[0] if tensors else a_number()
+        # Which one it is we cannot know; they are alike as a rule.
+        return values[0]
 
     return extreme
 

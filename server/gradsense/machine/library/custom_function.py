@@ -91,13 +91,16 @@ def _output(
     saved = [Saved(t, t.storage.version, True) for t, _ in kept]
     if any(output is t for t in noted.dirty):
         if machine.grad_mode is not NO and needs is not NO:
+            machine.check_in_place(output, needs)
             machine.rebase(output, "custom", [machine.edge(i) for i in inputs], saved, False, needs is YES)
         return output
     made = machine.record("custom", inputs, private=bool(kept), shape=output.shape, dtype=output.dtype)[0]
-    if any(output is i for i in inputs):
-        # An input returned as it is becomes a view of it.
-        made.base = None
     made.storage = output.storage
+    origin = next((i for i in inputs if i.storage is output.storage), None)
+    if origin is not None and made.node is not None:
+        # An input returned as it is, or a view of it: torch lets nobody write it.
+        made.base, made.view_kind = origin.base or origin, "custom"
+        made.seen, made.since = made.base.rebased, made.storage.version
     if made.node is not None:
         made.node.saved = [Saved(t, t.storage.version, True) for t, _ in kept if not any(t is o for o in outputs)]
         made.node.saved += [Saved(made, made.storage.version, True) for t, _ in kept if t is output]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -34,8 +35,6 @@ OVERWRITING = frozenset(
         "fill_diagonal",
     )
 )
-# With the tensor itself as an operand they save it as it was.
-TEARING = frozenset(("addcmul", "addcdiv"))
 INTEGER_OPERATORS = frozenset(("bitwise_and", "bitwise_or", "bitwise_xor", "floor_divide", "bitwise_left_shift"))
 
 
@@ -60,6 +59,13 @@ def write(
                 stand_in = machine.as_tensor(argument)
                 if stand_in is not None:
                     others.append(stand_in)
+    if any(a is tensor for a in others):
+        # An operand is kept as it is given, and this very write changes it: not so what the op keeps of its receiver.
+        twin = copy.copy(tensor)
+        arguments = [twin if a is tensor else a for a in arguments]
+        keywords = {k: twin if a is tensor else a for k, a in (keywords or {}).items()}
+        others = [twin if a is tensor else a for a in others]
+    machine.check_late_view(tensor)
     own = machine.needs_grad(tensor)
     needs = any_of([own, *(machine.needs_grad(t) for t in others)])
     machine.check_in_place(tensor, needs)
@@ -79,10 +85,10 @@ def write(
         machine.rebase(tensor, f"{name}_", parents, [], False, sure)
         return tensor
     row, saved, private, perhaps = _books(machine, tensor, name, arguments, keywords or {})
-    kept = [Saved(what, what.storage.version, known) for what, known in saved]
-    if any(a is tensor for a in others) and row is not None:
-        # `x.addcmul_(x, x)`: what it saves of itself is torn by its own write.
-        kept = [Saved(s.tensor, s.version - (s.tensor is tensor and name in TEARING), s.sure) for s in kept]
+    kept = [
+        Saved(what, what.storage.version - (what is not tensor and what.storage is tensor.storage), known)
+        for what, known in saved
+    ]
     machine.rebase(tensor, f"{name}_", parents, kept, private, sure and (row is None or row.sure))
     node = tensor.base.node if tensor.base is not None else tensor.node
     if node is not None:

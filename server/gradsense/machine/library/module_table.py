@@ -140,7 +140,6 @@ OPTION_NAMES: dict[str, tuple[str, ...]] = {
     "LogSoftmax": ("dim",),
     "Flatten": ("start_dim", "end_dim"),
     "CrossEntropyLoss": ("weight",),
-    "MultiheadAttention": ("embed_dim", "num_heads", "dropout"),
     "CosineSimilarity": ("dim",),
     **{f"{kind}Pool{n}d": ("kernel_size", "stride", "padding") for kind in ("Max", "Avg") for n in (1, 2, 3)},
     **{f"Adaptive{kind}Pool{n}d": ("output_size",) for kind in ("Max", "Avg") for n in (1, 2, 3)},

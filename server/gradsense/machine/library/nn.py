@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gradsense.machine.books import SavedSpec
 from gradsense.machine.graph import Cut, Shape, Tensor
-from gradsense.machine.library import in_place, layer_shapes, ops
+from gradsense.machine.library import attention, in_place, layer_shapes, ops
 from gradsense.machine.library.arguments import argument
 from gradsense.machine.library.module_table import ACTIVATIONS, DROPOUTS, LOSSES, OPTION_NAMES, PLAIN
 from gradsense.machine.tri import NO, YES
@@ -72,7 +72,7 @@ def initialise(
     """What `nn.<kind>.__init__` puts into the module."""
     module.kind = kind
     module.is_module = True
-    names = OPTION_NAMES.get(kind, ())
+    names = OPTION_NAMES.get(kind) or attention.OPTION_NAMES.get(kind, ())
     module.options = {**dict(zip(names, arguments, strict=False)), **keywords}
     held = module.attributes
     options = module.options
@@ -105,9 +105,8 @@ def initialise(
         _fill_recurrent(machine, held, kind, options)
     elif kind == "PReLU":
         held["weight"] = parameter(machine)
-    elif kind == "MultiheadAttention" or kind.startswith("Transformer"):
-        for name in ("in_proj_weight", "in_proj_bias", "out_proj_weight", "out_proj_bias"):
-            held[name] = parameter(machine)
+    elif kind in attention.KINDS:
+        attention.fill(machine, module, kind)
 
 
 def _fill_container(
@@ -165,6 +164,9 @@ def forward(
         return first
     if kind in LOSSES:
         return _loss(machine, module, LOSSES[kind], arguments, keywords)
+    if kind in attention.KINDS:
+        machine.module = None
+        return attention.forward(machine, module, arguments, keywords)
     tensor = machine.as_tensor(first)
     if tensor is None:
         tensors = tensors_in(tuple(arguments))
@@ -239,12 +241,8 @@ def _other(machine: Machine, module: Instance, kind: str, arguments: list[Value]
     inputs += [t for a in arguments if isinstance(a, Unknown) and (t := machine.as_tensor(a)) is not None]
     weights = [v for v in module.attributes.values() if isinstance(v, Tensor)]
     saved: list[SavedSpec] = [(t, False) for t in inputs]
-    made = machine.record(
-        kind, [*inputs, *weights], saved, private=True, dtype=inputs[0].dtype if inputs else "float32"
-    )[0]
-    if kind == "MultiheadAttention":
-        return (made, machine.record("attention_weights", [*inputs, *weights], private=True)[0])
-    return made
+    dtype = inputs[0].dtype if inputs else "float32"
+    return machine.record(kind, [*inputs, *weights], saved, private=True, dtype=dtype)[0]
 
 
 def black_box(machine: Machine, name: str, inputs: Sequence[Tensor], *, sure: bool = True) -> Tensor:

@@ -76,6 +76,10 @@ def _reduced(name: str, bound: Bound, shape: Shape | None) -> Shape | None:
     if isinstance(bound.get("other"), Tensor):
         return _binary(bound)
     dim = bound.get("dim", bound.get("axis"))
+    unbiased = bound.get("unbiased")
+    if dim is None and not isinstance(unbiased, bool | None):
+        # `std(0)`: a number in that place is a dimension.
+        dim = unbiased
     if dim is None:
         return ()
     return shapes.without(shape, dim, bound.get("keepdim") is True)
@@ -219,8 +223,78 @@ def _cosine(bound: Bound, _: Shape | None) -> Shape | None:
     return shapes.without(shapes.broadcast(first, second), dim, False)
 
 
+def _repeat(bound: Bound, shape: Shape | None) -> Shape | None:
+    times = _sizes(bound, "repeats", "dims")
+    if shape is None or times is None:
+        return None
+    count = max(len(times), len(shape))
+    sizes, factors = (1,) * (count - len(shape)) + shape, (1,) * (count - len(times)) + times
+    return tuple(None if s is None or f is None else s * f for s, f in zip(sizes, factors, strict=True))
+
+
+def _added(*names: str) -> Callable[[Bound, Shape | None], Shape | None]:
+    def product(bound: Bound, _: Shape | None) -> Shape | None:
+        return shapes.matmul(_other(bound, names[0]), _other(bound, names[1]))
+
+    return product
+
+
+def _pad(bound: Bound, shape: Shape | None) -> Shape | None:
+    given = bound.get("pad")
+    pairs = given.items if isinstance(given, ListValue) else list(given) if isinstance(given, tuple | list) else None
+    if shape is None or pairs is None or len(pairs) % 2 or len(pairs) > 2 * len(shape):
+        return None
+    result = list(shape)
+    for index in range(len(pairs) // 2):
+        before, after, size = pairs[2 * index], pairs[2 * index + 1], result[-1 - index]
+        if size is None or not isinstance(before, int) or not isinstance(after, int):
+            result[-1 - index] = None
+        else:
+            result[-1 - index] = size + before + after
+    return tuple(result)
+
+
+def _glu(bound: Bound, shape: Shape | None) -> Shape | None:
+    dim = bound.get("dim", -1)
+    if not shape or not isinstance(dim, int):
+        return None
+    at = dim % len(shape)
+    size = shape[at]
+    return (*shape[:at], None if size is None else size // 2, *shape[at + 1 :])
+
+
+def _unflatten(bound: Bound, shape: Shape | None) -> Shape | None:
+    dim, sizes = bound.get("dim"), _sizes(bound, "sizes", "unflattened_size")
+    if not shape or not isinstance(dim, int) or sizes is None:
+        return None
+    at = dim % len(shape)
+    return (*shape[:at], *(shapes.reshaped((shape[at],), sizes, list(sizes)) or ()), *shape[at + 1 :])
+
+
+def _side_by_side(dim: int) -> Callable[[Bound, Shape | None], Shape | None]:
+    def joined(bound: Bound, _: Shape | None) -> Shape | None:
+        parts = _tensors(bound)
+        if not parts or any(p is None for p in parts):
+            return None
+        flat = dim == 1 and parts[0] is not None and len(parts[0]) == 1
+        raised = [p if flat or p is None or len(p) > 1 else (1, *(p or (1,))) for p in parts]
+        return shapes.concatenated(raised, 0 if flat else dim)
+
+    return joined
+
+
 _SPECIAL: dict[str, Callable[[Bound, Shape | None], Shape | None]] = {
     "linear": _linear,
+    "repeat": _repeat,
+    "tile": _repeat,
+    "addmm": _added("mat1", "mat2"),
+    "addmv": _added("mat", "vec"),
+    "baddbmm": _added("batch1", "batch2"),
+    "pad": _pad,
+    "glu": _glu,
+    "unflatten": _unflatten,
+    "hstack": _side_by_side(1),
+    "vstack": _side_by_side(0),
     "embedding": _embedding,
     "cat": _cat,
     "stack": _stack,

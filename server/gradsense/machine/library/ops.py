@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from gradsense.machine import strides
 from gradsense.machine.books import SavedSpec
 from gradsense.machine.graph import Shape, Tensor
 from gradsense.machine.library import op_shapes
@@ -50,6 +51,7 @@ NON_CONTIGUOUS = frozenset(
     as_strided""".split()
 )
 EXPANDING = frozenset(("expand", "expand_as", "broadcast_to"))
+SLICING = frozenset(("select", "narrow"))
 # Ops whose result may be a view, and is one for a contiguous tensor.
 VIEW_IF_CONTIGUOUS = frozenset(("reshape", "flatten", "ravel", "reshape_as", "contiguous"))
 
@@ -115,16 +117,23 @@ def run_row(machine: Machine, row: OpRow, bound: dict[str, object], shape: Shape
     if row.view is View.SAME:
         return first
     short = row.name.rpartition(".")[2]
-    if row.view is View.VIEW or (row.view is View.MAYBE and short in VIEW_IF_CONTIGUOUS and first.contiguous):
-        if short == "contiguous":
+    maybe = row.view is View.MAYBE and short in VIEW_IF_CONTIGUOUS
+    if row.view is View.VIEW or maybe:
+        if short == "contiguous" and first.contiguous:
             return first
-        return machine.view(
-            first,
-            short,
-            shape,
-            contiguous=False if short in NON_CONTIGUOUS else None,
-            expanded=short in EXPANDING,
-        )
+        layout = strides.of_view(short, bound, first, shape) if short != "contiguous" else None
+        # Where the sizes are not known, what is contiguous is viewed and the rest is copied.
+        fits = first.contiguous if shape is None or None in shape or strides.of(first) is None else layout is not None
+        cuts_inside = short in SLICING and bound.get("dim", 0) != 0
+        if not maybe or (fits and short != "contiguous"):
+            return machine.view(
+                first,
+                short,
+                shape,
+                contiguous=False if short in NON_CONTIGUOUS or cuts_inside else None,
+                expanded=short in EXPANDING,
+                layout=layout,
+            )
     if row.view is View.MULTI:
         return multi_view(machine, row.name, first, bound)
     saved, private, perhaps = collect(machine, row.saves, tensors, row.sure)
@@ -273,10 +282,10 @@ def multi_view(machine: Machine, name: str, tensor: Tensor, bound: Mapping[str, 
     elif short == "chunk":
         chunks = bound.get("chunks")
         count = chunks if isinstance(chunks, int) else None
-        if count and size is not None and size % count == 0:
-            sizes = [size // count] * min(count, MOST_VIEWS)
-        elif count and size is not None and size < count:
-            count = size
+        if count and size:
+            each = -(-size // count)
+            count = -(-size // each)
+            sizes = [min(each, size - i * each) for i in range(min(count, MOST_VIEWS))]
     else:
         wanted = next(
             (bound[k] for k in ("split_size_or_sections", "split_size", "indices_or_sections") if k in bound), None
@@ -290,6 +299,9 @@ def multi_view(machine: Machine, name: str, tensor: Tensor, bound: Mapping[str, 
         elif isinstance(wanted, int):
             count = wanted if short != "split" else None
     count = min(count if count is not None else 3, MOST_VIEWS)
+    layout = strides.of(tensor)
+    if layout is not None and at is not None and short == "unbind":
+        layout = (*layout[:at], *layout[at + 1 :])
     results: list[Value] = []
     for index in range(count):
         shape: Shape | None = None
@@ -298,7 +310,9 @@ def multi_view(machine: Machine, name: str, tensor: Tensor, bound: Mapping[str, 
                 shape = (*tensor.shape[:at], *tensor.shape[at + 1 :])
             else:
                 shape = (*tensor.shape[:at], sizes[index] if index < len(sizes) else None, *tensor.shape[at + 1 :])
-        results.append(machine.view(tensor, short, shape, kind="multi"))
+        results.append(
+            machine.view(tensor, short, shape, kind="multi", contiguous=None if dim == 0 else False, layout=layout)
+        )
     return tuple(results)
 
 

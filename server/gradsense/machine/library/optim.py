@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from gradsense.machine.events import StaleGradients
+from gradsense.machine.events import NonLeafOptimized, StaleGradients
 from gradsense.machine.graph import Tensor
 from gradsense.machine.library.arguments import argument
-from gradsense.machine.tri import YES
+from gradsense.machine.tri import NO, YES
 from gradsense.machine.values import DictValue, Instance, ListValue, Optimizer, Unknown, Value
 
 if TYPE_CHECKING:
@@ -47,11 +47,26 @@ def make(
 ) -> Value:
     """`torch.optim.<name>(params, …)`."""
     tensors, unknowns = parameters_of(machine, argument(arguments, keywords, 0, "params"))
+    if keywords.get("differentiable") is not True:
+        for tensor in tensors:
+            check_leaf(machine, tensor)
     made = Optimizer(name, list(dict.fromkeys(tensors)), keywords.get("fused") is True, machine.here(node))
     made.unknowns = unknowns
     made.complete = not unknowns
     machine.optimizers.append(made)
     return made
+
+
+def check_leaf(machine: Machine, tensor: Tensor) -> None:
+    """An optimizer takes leaves only, and computed tensors that keep their gradient.
+
+    Raises:
+        PathEnds: if torch surely refuses the tensor.
+    """
+    needs = machine.needs_grad(tensor)
+    if not tensor.leaf and not tensor.retains_grad and tensor.origin == "known" and needs is not NO:
+        sure = needs is YES and tensor.node is not None and tensor.node.sure
+        machine.report(NonLeafOptimized(place=machine.here(), sure=sure, tensor=tensor))
 
 
 def method(

@@ -263,6 +263,28 @@ def _reduce(machine: Machine, arguments: list[Value], keywords: dict[str, Value]
     return total
 
 
+def _accumulate(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+    items = machine.items_of(arguments[0], node)[0] if arguments else []
+    function = argument(arguments, keywords, 1, "func")
+    first = keywords.get("initial")
+    items = items if first is None else [first, *items]
+    totals: list[Value] = items[:1]
+    for item in items[1:]:
+        before = totals[-1]
+        if function is None:
+            totals.append(machine.binary(ast.Add, before, item))
+        else:
+            totals.append(machine.call(function, [before, item], {}, node))
+    return ListValue(totals, machine.here(node))
+
+
+def _star_map(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+    if len(arguments) < 2:
+        return Unknown()
+    rows = [machine.items_of(row, node)[0] for row in machine.items_of(arguments[1], node)[0]]
+    return ListValue([machine.call(arguments[0], row, {}, node) for row in rows], machine.here(node))
+
+
 def _operator(op: type[ast.operator]) -> Call:
     def operated(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
         return machine.binary(op, arguments[0], arguments[1]) if len(arguments) == 2 else Unknown()
@@ -384,6 +406,9 @@ _FUNCTIONS: dict[str, Call] = {
     "operator.sub": _operator(ast.Sub),
     "operator.truediv": _operator(ast.Div),
     "operator.matmul": _operator(ast.MatMult),
+    "itertools.accumulate": _accumulate,
+    "itertools.starmap": _star_map,
+    "itertools.zip_longest": lambda m, a, k, n: Zipped(a),
     "itertools.chain": _chain,
     "itertools.chain.from_iterable": _chain_iterable,
     "itertools.cycle": _cycle,

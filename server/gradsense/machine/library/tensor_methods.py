@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gradsense.machine.events import DeepcopyOfGraph, NumpyOfGraph, SyncEachStep, ViewWritten
+from gradsense.machine.events import DeepcopyOfGraph, HookRefused, NumpyOfGraph, SyncEachStep, ViewWritten
 from gradsense.machine.graph import Cut, Tensor
 from gradsense.machine.library import autograd_api, factories, in_place, ops
 from gradsense.machine.library.arguments import argument
@@ -163,9 +163,8 @@ def _detach(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: 
 
 
 def _detach_in_place(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: dict[str, Value]) -> Value:
-    if tensor.base is not None and tensor.view_kind != "no_grad" and machine.needs_grad(tensor) is not NO:
-        sure = machine.needs_grad(tensor) is YES
-        machine.report(ViewWritten(place=machine.here(), sure=sure, tensor=tensor, why="detach"))
+    if tensor.base is not None and tensor.base.origin == "known" and not tensor.base.phantom:
+        machine.report(ViewWritten(place=machine.here(), tensor=tensor, why="detach"))
     if machine.needs_grad(tensor) is not NO:
         tensor.cuts = (*tensor.cuts, Cut("detach_", machine.here()))[-6:]
     tensor.detached_by = machine.mark_detached()
@@ -214,12 +213,28 @@ def _requires_grad(machine: Machine, tensor: Tensor, arguments: list[Value], key
 
 
 def _retain_grad(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    _wants_grad(machine, tensor, "retain_grad")
     tensor.retains_grad = True
     return None
 
 
 def _register_hook(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    _wants_grad(machine, tensor, "hook")
     return Unknown(data=True, name="handle")
+
+
+def _wants_grad(machine: Machine, tensor: Tensor, how: str) -> None:
+    """torch refuses hooks where no gradient can come.
+
+    Raises:
+        PathEnds: if that surely raises.
+    """
+    if machine.needs_grad(tensor) is NO and tensor.origin == "known" and not tensor.phantom:
+        machine.report(HookRefused(place=machine.here(), tensor=tensor, how=how))
+
+
+def _nothing(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+    return None
 
 
 def _clone(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: dict[str, Value]) -> Value:
@@ -320,7 +335,7 @@ _SPECIAL: dict[str, _Method] = {
     "retain_grad": _retain_grad,
     "register_hook": _register_hook,
     "register_post_accumulate_grad_hook": _register_hook,
-    "record_stream": _retain_grad,
+    "record_stream": _nothing,
     "clone": _clone,
     "contiguous": _contiguous,
     "tolist": _tolist,

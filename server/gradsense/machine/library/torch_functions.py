@@ -24,6 +24,7 @@ from gradsense.machine.library import (
 )
 from gradsense.machine.library.arguments import argument
 from gradsense.machine.ops.table import table
+from gradsense.machine.shapes import einsum
 from gradsense.machine.tri import NO, YES
 from gradsense.machine.values import (
     BoundMethod,
@@ -38,6 +39,7 @@ from gradsense.machine.values import (
     a_number,
     tensors_in,
 )
+from gradsense.machine.walking import REENTRANT
 
 if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
@@ -270,7 +272,12 @@ def reentrant_checkpoint(
             return machine.call(function, arguments, keywords, node)
         finally:
             machine.grad_mode = mode
-    return checkpoint(machine, function, arguments, keywords, node)
+    result = checkpoint(machine, function, arguments, keywords, node)
+    for output in tensors_in(result):
+        top = machine.graph_of(output)
+        if top is not None and top.accumulates is None:
+            top.op = REENTRANT
+    return result
 
 
 # They hand back the module that they were given, spread over devices.
@@ -442,9 +449,7 @@ def _einsum(machine: Machine, arguments: list[Value], keywords: dict[str, Value]
     if not tensors:
         return Unknown()
     equation = arguments[0] if arguments else None
-    shape = None
-    if isinstance(equation, str) and "->" in equation and not equation.partition("->")[2].strip():
-        shape = ()
+    shape = einsum(equation, [t.shape for t in tensors]) if isinstance(equation, str) else None
     needs = [machine.needs_grad(t) for t in tensors]
     saved: list[tuple[Tensor | int, bool]] = [
         (t, any(n is YES for j, n in enumerate(needs) if j != i))
