@@ -166,7 +166,7 @@ class Access(State):
                 self.report(GradOfNonLeaf(place=self.here(), tensor=tensor, read=self.here(), spot=spot))
                 return None
             return Unknown(name="grad")
-        if tensor.has_gradient and tensor.gradient is not None:
+        if tensor.gradient is not None:
             if tensor.contributions:
                 self.use_gradient(tensor, "read")
                 self._mark_constant(tensor)

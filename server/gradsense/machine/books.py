@@ -14,6 +14,8 @@ from gradsense.machine.values import Instance
 from gradsense.syntax.source import Source
 
 MAX_CUTS = 6
+# They write a tensor whose elements share memory without a complaint, or with a warning.
+LENIENT = frozenset("fill zero masked_fill index_put index_fill tril triu fill_diagonal threshold".split())
 # Ops whose gradient is zero wherever it is defined: the graph goes on, and nothing flows through it.
 ZERO_GRADIENT = frozenset("round floor ceil trunc fix sign sgn heaviside".split())
 
@@ -268,8 +270,11 @@ class Books:
         if spot is not None and not self.inference and tensor.origin == "known":
             self.report(InferenceTensorUsed(place=self.here(), sure=sure, tensor=tensor, how=how, spot=spot))
 
-    def check_stale_view(self, tensor: Tensor) -> None:
+    def check_stale_view(self, tensor: Tensor, used: bool = True) -> None:
         """Reports the use of a view that cannot follow its base, once that was written: torch asks for its node anew.
+
+        Args:
+            used: whether it is surely used here.
 
         Raises:
             PathEnds: if it surely raises.
@@ -287,7 +292,7 @@ class Books:
         write = tensor.storage.writes[tensor.since]
         event = ViewWritten(
             place=self.here(),
-            sure=needs is YES and self.grad_mode is YES and write.sure,
+            sure=used and needs is YES and self.grad_mode is YES and write.sure,
             tensor=tensor,
             why=why,
             spot=write.place,
@@ -424,15 +429,22 @@ class Books:
             event.also = [(base.node.place, "its base got a graph here")] if base.node is not None else []
             self.report(event)
 
-    def check_in_place(self, tensor: Tensor, needs: Tri) -> None:
-        """Reports a write that torch refuses at once. `needs` is whether the result would need grad.
+    def check_in_place(self, tensor: Tensor, needs: Tri, name: str = "") -> None:
+        """Reports a write that torch refuses at once.
+
+        Args:
+            needs: whether the result would need grad.
+            name: the op that writes.
 
         Raises:
             PathEnds: if it surely raises.
         """
         self.check_inference(tensor, "written")
         self.check_stale_view(tensor)
-        if tensor.shared is not None and not tensor.expanded:
+        known = tensor.strides is not None and tensor.origin == "known"
+        if tensor.expanded and known and name not in LENIENT:
+            self.report(ViewWritten(place=self.here(), tensor=tensor, why="expanded"))
+        elif tensor.shared is not None or (tensor.expanded and known):
             self.report(SharedWritten(place=self.here(), tensor=tensor))
         if tensor.view_kind in ("no_grad", "inference") and tensor.base is not None:
             needs = any_of((needs, self.needs_grad(tensor.base)))
@@ -452,9 +464,8 @@ class Books:
             self.report(ViewWritten(place=self.here(), sure=sure, tensor=tensor, why=tensor.view_kind, spot=spot))
         elif base.leaf and base.base is None and self.needs_grad(base) is YES and not base.phantom:
             self.report(LeafWritten(place=self.here(), sure=sure, tensor=tensor, view=True, module=self.module))
-        elif tensor.expanded:
-            sure = tensor.strides is not None
-            self.report(ViewWritten(place=self.here(), sure=sure, tensor=tensor, why="expanded"))
+        elif tensor.expanded and not known:
+            self.report(ViewWritten(place=self.here(), sure=False, tensor=tensor, why="expanded"))
 
     def rebase(
         self, tensor: Tensor, op: str, parents: Iterable[Node | None], saved: list[Saved], private: bool, sure: bool

@@ -14,6 +14,9 @@ from gradsense.machine.place import Epoch, Place
 from gradsense.machine.tri import NO, Tri
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gradsense.machine.ops.rows import Saves
     from gradsense.machine.values import Instance, Value
 
 Shape = tuple[int | None, ...]
@@ -184,6 +187,7 @@ class Node:
         "perhaps",
         "place",
         "private",
+        "recipe",
         "saved",
         "sure",
         "walked",
@@ -217,6 +221,8 @@ class Node:
         self.inputs: tuple[Tensor, ...] = ()
         self.accumulates: Tensor | None = None
         self.module: Instance | None = None
+        # What the op saves for the gradient of which argument, and its arguments.
+        self.recipe: tuple[Mapping[str, Saves], dict[str, list[Tensor]]] | None = None
         self.ancestry: int = 1 << index
         for parent in parents:
             self.ancestry |= parent.ancestry

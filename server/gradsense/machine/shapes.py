@@ -156,12 +156,13 @@ def squeezed(shape: Shape | None, dim: Value) -> Shape | None:
         return None
     if dim is None:
         return tuple(s for s in shape if s != 1) if all(s is not None for s in shape) else None
-    if isinstance(dim, int) and shape:
-        at = dim % len(shape)
-        if shape[at] == 1:
-            return (*shape[:at], *shape[at + 1 :])
-        return shape if shape[at] is not None else None
-    return None
+    given = dim.items if isinstance(dim, ListValue) else list(dim) if isinstance(dim, tuple | list) else [dim]
+    if len(given) == 1 and isinstance(given[0], tuple | ListValue):
+        return squeezed(shape, given[0])
+    dims = {d % len(shape) for d in given if isinstance(d, int) and shape}
+    if len(dims) != len(given) or any(shape[d] is None for d in dims):
+        return None
+    return tuple(size for at, size in enumerate(shape) if at not in dims or size != 1)
 
 
 def unsqueezed(shape: Shape | None, dim: Value) -> Shape | None:

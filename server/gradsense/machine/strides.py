@@ -129,6 +129,8 @@ def of_view(op: str, bound: Mapping[str, object], tensor: Tensor, shape: Shape |
         dims = _numbers(bound.get("dims"))
         return tuple(strides[d] for d in dims) if dims is not None and len(dims) == count else None
     dim = bound.get("dim", 0)
+    if op == "squeeze" and isinstance(dim, tuple) and len(dim) == 1:
+        dim = dim[0]
     if not isinstance(dim, int) or isinstance(dim, bool) or not -count - 1 <= dim <= count:
         return None
     if op == "select" and count:
@@ -139,7 +141,7 @@ def of_view(op: str, bound: Mapping[str, object], tensor: Tensor, shape: Shape |
         at = dim if dim >= 0 else count + 1 + dim
         return (*strides[:at], strides[at] * (size[at] or 1) if at < count else 1, *strides[at:])
     if op == "squeeze":
-        if "dim" not in bound or bound["dim"] is None:
+        if bound.get("dim") is None:
             kept = tuple(stride for stride, n in zip(strides, size, strict=True) if n != 1)
         else:
             kept = strides if len(shape) == count else tuple(s for i, s in enumerate(strides) if i != dim % count)

@@ -17,7 +17,7 @@ from gradsense.machine.events import (
     SilentlyModified,
     StaleValue,
 )
-from gradsense.machine.graph import Contribution, Cut, Node, Store, Tensor, Walk, Write
+from gradsense.machine.graph import Contribution, Cut, Node, Saved, Store, Tensor, Walk, Write
 from gradsense.machine.graph_search import reachable, reachable_surely
 from gradsense.machine.place import Epoch, Place
 from gradsense.machine.tri import MAYBE, NO, YES
@@ -29,7 +29,10 @@ MEANT_CUTS = ("requires_grad_(False)", "sample")
 
 
 # Ops that keep something of their own which no gradient flows through.
-LINEAR = frozenset("dropout mul div scatter index gather masked_fill where getitem embedding custom".split())
+LINEAR = frozenset(
+    """dropout mul div scatter index gather masked_fill where getitem embedding custom copy_ fill_ zero_ add_
+    sub_ mul_ div_""".split()
+)
 # Ops that look at what they saved only to choose where the gradient goes: a second derivative of them is none.
 CHOOSING = frozenset(
     """clamp clamp_min clamp_max clip max min amax amin median nanmedian sort topk msort maximum minimum fmax fmin where
@@ -37,6 +40,10 @@ CHOOSING = frozenset(
     clamp_ clip_ masked_fill_ fmod_ remainder_""".split()
 )
 
+# One node of ours that is several of torch's: those with its gates run before those that look at its input.
+SEVERAL_NODES = frozenset("lstm_cell grucell rnncell gru rnn attention".split())
+# Of so many gradients that are computed together each one's own part is followed.
+MOST_GRADIENTS = 8
 # The node of a checkpoint that runs its function again with a walk of its own.
 REENTRANT = "reentrant checkpoint"
 
@@ -112,7 +119,8 @@ class Walking(Books):
                 self._run(node, walk, walked_roots, node in surely)
             except PathEnds:
                 # What ran before the error is freed: the program may catch it and go on.
-                for done in running[:position] if not retain else ():
+                inside = node.op in SEVERAL_NODES
+                for done in running[: position + inside] if not retain else ():
                     done.freed = done.freed or walk
                 raise
         self._check_stale(running, walk)
@@ -196,6 +204,9 @@ class Walking(Books):
                 self.report(story.saved_modified(self, node, saved, by, walk, surely and saved.sure))
                 continue
             if storage.version > saved.version:
+                if saved.tensor.view_kind is not None and saved.tensor is not node.output:
+                    # To unpack a view asks for its node, which comes before a look at versions.
+                    self.check_stale_view(saved.tensor, used=saved.sure and surely)
                 write = storage.writes[saved.version]
                 sure = surely and saved.sure and write.sure
                 self.report(story.saved_modified(self, node, saved, write, walk, sure))
@@ -237,7 +248,11 @@ class Walking(Books):
         root = roots[0]
         if root.leaf and not root.parameter and root.promoted is not None and root.cuts:
             self.report(GraphLost(place=root.promoted, how="promoted", cuts=root.cuts, tensor=root))
-        created: list[Node] = []
+        created: dict[Tensor, Node] = {}
+        if walk.create_graph:
+            filled = [n for n in order if n.accumulates is not None and (inputs is None or n.accumulates in inputs)]
+            nodes = self.gradient_nodes(order, filled)
+            created = {n.accumulates: made for n, made in zip(filled, nodes, strict=True) if n.accumulates is not None}
         for node in order:
             leaf = node.accumulates
             if leaf is not None:
@@ -250,17 +265,16 @@ class Walking(Books):
                     leaf.gradient = self.tensor(leaf.shape, leaf.dtype)
                     leaf.gradient.gradient_of = leaf
                     if walk.create_graph:
-                        if not created:
-                            created = [self.gradient_node(order)]
-                        parents = [created[0]] + (
-                            [g] if previous is not None and (g := self.graph_of(previous)) else []
-                        )
-                        if not created[0].parents and len(parents) == 1:
+                        own = created[leaf]
+                        parents = [own] if own.parents else []
+                        if previous is not None and (g := self.graph_of(previous)):
+                            parents.append(g)
+                        if not parents:
                             # Linear in all that needs grad: a constant.
                             continue
-                        leaf.gradient.needs = YES if created[0].sure else MAYBE
+                        leaf.gradient.needs = YES if own.sure else MAYBE
                         leaf.gradient.leaf = False
-                        leaf.gradient.node = self.record_node("AccumulateGrad", parents, [], False, created[0].sure)
+                        leaf.gradient.node = self.record_node("AccumulateGrad", parents, [], False, own.sure)
                         leaf.gradient.node.output = leaf.gradient
                         leaf.gradient.stores = [
                             Store(
@@ -278,26 +292,77 @@ class Walking(Books):
                 node.output.has_gradient = True
         self._note_terms(root, walk)
         if walk.create_graph and inputs is None:
-            self.report(CreateGraphBackward(place=walk.place, made=created[0] if created else None))
+            self.report(CreateGraphBackward(place=walk.place, made=next(iter(created.values()), None)))
 
-    def gradient_node(self, running: Sequence[Node]) -> Node:
-        """The node of a gradient that was made with `create_graph`: its parents are the edges of what was saved."""
+    def gradient_nodes(self, running: Sequence[Node], targets: Sequence[Node | None]) -> list[Node]:
+        """The nodes of gradients that were made with `create_graph`, one for each target.
+
+        What lies on the way to all targets is worked out once, and belongs to all of them.
+        """
+        if len(targets) > MOST_GRADIENTS or len(targets) < 1:
+            return [self.gradient_node(running)] * len(targets)
+        paths = [self._path_to(running, target) for target in targets]
+        if len(paths) == 1:
+            return [self.gradient_node(running, paths[0])]
+        common = set.intersection(*paths)
+        shared = self.gradient_node(running, common)
+        nodes = []
+        for path in paths:
+            own = self.gradient_node(running, path)
+            if shared.parents and own.parents:
+                own = self.record_node("grad", [*own.parents, shared], own.saved, True, own.sure)
+            nodes.append(own)
+        return nodes
+
+    @staticmethod
+    def _path_to(running: Sequence[Node], target: Node | None) -> set[Node]:
+        """What ran on the way to a node, the node included."""
+        path: set[Node] = set()
+        for node in reversed(running):
+            if node is target or any(p is target or p in path for p in node.parents):
+                path.add(node)
+        return path
+
+    def gradient_node(self, running: Sequence[Node], path: set[Node] | None = None) -> Node:
+        """The node of a gradient that was made with `create_graph`: its parents are the edges of what was saved.
+
+        Args:
+            running: the nodes that the walk ran.
+            path: those on the way to what it is the gradient of; None for all.
+        """
         parents: list[Node | None] = []
         saved = []
         sure = True
         for node in running:
-            saved += node.saved
+            if path is not None and node not in path:
+                continue
+            used = node.saved if path is None else self._used_for(node, path)
+            saved += used
             sure = sure and node.sure
-            for kept in node.saved if node.op not in CHOOSING else ():
+            for kept in used if node.op not in CHOOSING else ():
                 parents.append(node if kept.tensor is node.output else self.edge(kept.tensor))
             if node.op == "grad":
                 parents.append(node)
         if not any(parents):
             # What an op keeps for itself may have come from what needs grad: a softmax has, a mask has not.
-            own = [n for n in running if n.private and n.op not in LINEAR | CHOOSING]
+            own = [n for n in running if (path is None or n in path) and n.private and n.op not in LINEAR | CHOOSING]
             parents += [p for n in own for p in n.parents]
             sure = sure and not own
         return self.record_node("grad", parents, saved[:200], True, sure)
+
+    def _used_for(self, node: Node, path: set[Node]) -> list[Saved]:
+        """What a node saved for the gradients of those inputs that lie on a path."""
+        if node.recipe is None:
+            return node.saved
+        saves, tensors = node.recipe
+        wanted: set[str] = set()
+        for name, group in tensors.items():
+            row = saves.get(name) or saves.get(f"{name}[]")
+            if row is not None and any((e := self.edge(t)) in path or e is None for t in group):
+                wanted.update(what.removesuffix("[]").removesuffix("[=]") for what in (*row.tensors, *row.maybe))
+        kept = {id(t) for name in wanted for t in tensors.get(name, ())}
+        outputs = any(name.startswith("out") and name[3:].isdigit() for name in wanted)
+        return [s for s in node.saved if id(s.tensor) in kept or (outputs and s.tensor.node is node)]
 
     def _gradients_as_constants(self, walk: Walk, roots: Sequence[Tensor], kind: str) -> None:
         if kind == "assumed":
@@ -335,15 +400,23 @@ class Walking(Books):
                 contribution.optimizer = optimizer
             contribution.walk.used_leaves.add(leaf)
 
-    def zero_gradients(self, leaves: Iterable[Tensor]) -> None:
-        """`zero_grad()`: notes which walks lose their contributions."""
+    def zero_gradients(self, leaves: Iterable[Tensor], *, keep: bool = False) -> None:
+        """`zero_grad()`: notes which walks lose their contributions.
+
+        Args:
+            keep: whether the gradients stay, as tensors of zeros, as `set_to_none=False` has it.
+        """
         lost: list[tuple[Tensor, Contribution]] = []
         for leaf in leaves:
             lost += [(leaf, c) for c in leaf.contributions]
             leaf.spent += leaf.contributions
             leaf.contributions = []
             leaf.has_gradient = False
-            leaf.gradient = None
+            if keep and leaf.gradient is not None:
+                leaf.gradient = self.tensor(leaf.shape, leaf.dtype)
+                leaf.gradient.gradient_of = leaf
+            else:
+                leaf.gradient = None
         for leaf, contribution in lost:
             walk = contribution.walk
             other_pass = bool(

@@ -199,14 +199,16 @@ def grad(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) -
     if reached is not None and not allowed:
         check_used(machine, known_inputs, reached)
     results: list[Value] = []
-    node = machine.gradient_node(running) if create and running else None
-    for item in wanted:
+    targets = [machine.edge(item) if isinstance(item, Tensor) else None for item in wanted]
+    nodes = machine.gradient_nodes(running, targets) if create and running else None
+    for position, item in enumerate(wanted):
         if allowed and reached is not None and isinstance(item, Tensor) and _unused(machine, item, reached):
             results.append(None if keywords.get("materialize_grads") in (None, False) else machine.tensor(item.shape))
             continue
         gradient = machine.tensor(
             item.shape if isinstance(item, Tensor) else None, item.dtype if isinstance(item, Tensor) else None
         )
+        node = nodes[position] if nodes is not None else None
         if node is not None and not node.parents:
             gradient.cuts = ()
         elif node is not None:

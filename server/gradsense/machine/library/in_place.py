@@ -68,7 +68,7 @@ def write(
     machine.check_late_view(tensor)
     own = machine.needs_grad(tensor)
     needs = any_of([own, *(machine.needs_grad(t) for t in others)])
-    machine.check_in_place(tensor, needs)
+    machine.check_in_place(tensor, needs, name)
     before = machine.graph_of(tensor)
     machine.mark_write(tensor, kind)
     note_update(machine, tensor, others)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gradsense.machine.graph import Cut, Tensor
 from gradsense.machine.library import containers, frameworks, nn, unknown
+from gradsense.machine.library.arguments import argument
 from gradsense.machine.tri import NO
 from gradsense.machine.values import (
     DictValue,
@@ -161,7 +162,8 @@ def call(
     if name in PLACING:
         return instance
     if name == "zero_grad":
-        machine.zero_gradients([t for _, t in parameters(machine, instance)[0]])
+        kept = argument(arguments, keywords, 0, "set_to_none", True) is False
+        machine.zero_gradients([t for _, t in parameters(machine, instance)[0]], keep=kept)
         return None
     if name == "state_dict":
         made: dict[Value, Value] = {n: _state(machine, t, node) for n, t in tensors(instance, buffers=True)}

@@ -151,6 +151,8 @@ def run_row(machine: Machine, row: OpRow, bound: dict[str, object], shape: Shape
         differentiable=differentiable,
         sure=row.sure,
     )
+    if (node := made[0].node) is not None:
+        node.recipe = (row.saves, tensors)
     if len(made) == 1:
         return made[0]
     fields = FIELDS.get(row.name)

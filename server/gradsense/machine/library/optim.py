@@ -81,7 +81,8 @@ def method(
     if name == "step":
         return step(machine, optimizer, argument(arguments, keywords, 0, "closure"), node)
     if name == "zero_grad":
-        machine.zero_gradients(optimizer.parameters)
+        kept = argument(arguments, keywords, 0, "set_to_none", True) is False
+        machine.zero_gradients(optimizer.parameters, keep=kept)
         return None
     if name == "add_param_group" and arguments:
         tensors, unknowns = parameters_of(machine, arguments[0])
@@ -124,8 +125,8 @@ def _apply(machine: Machine, optimizer: Optimizer) -> None:
     machine.step_epochs.add(machine.epoch)
     machine.steps.append((optimizer, machine.here(), machine.tick()))
     stale = False
-    ready = [p for p in optimizer.parameters if p.has_gradient and p.gradient is not None]
-    if not ready:
+    ready = [p for p in optimizer.parameters if p.gradient is not None]
+    if not any(p.has_gradient for p in ready):
         machine.idle_steps.append((optimizer, machine.tick()))
     for parameter in ready:
         machine.mark_write(parameter, "fused" if optimizer.fused else "step")

@@ -274,10 +274,7 @@ def _zero_method(machine: Machine, tensor: Tensor, arguments: list[Value], keywo
     owner = tensor.gradient_of
     if owner is not None:
         # `p.grad.zero_()` empties the gradient and leaves its tensor.
-        machine.zero_gradients([owner])
-        owner.gradient = machine.tensor(tensor.shape, tensor.dtype)
-        owner.gradient.gradient_of = owner
-        owner.has_gradient = True
+        machine.zero_gradients([owner], keep=True)
         machine.mark_write(tensor)
         return tensor
     return in_place.write(machine, tensor, "zero")

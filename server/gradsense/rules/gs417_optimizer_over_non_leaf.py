@@ -55,7 +55,7 @@ from gradsense.rules.wording import op_name, tensor_name
 
 
 class OptimizerOverNonLeaf(Rule[NonLeafOptimized]):
-    code, name = "GS416", "optimizer-over-non-leaf"
+    code, name = "GS417", "optimizer-over-non-leaf"
     listens_to = NonLeafOptimized
 
     def message(self, event: NonLeafOptimized) -> str:

@@ -56,7 +56,7 @@ from gradsense.rules.wording import line_of
 
 
 class ReentrantCheckpoint(Rule[ReentrantWalked]):
-    code, name = "GS417", "reentrant-checkpoint"
+    code, name = "GS418", "reentrant-checkpoint"
     listens_to = ReentrantWalked
 
     def message(self, event: ReentrantWalked) -> str:

@@ -53,7 +53,7 @@ from gradsense.rules.wording import tensor_name
 
 
 class HookWithoutGrad(Rule[HookRefused]):
-    code, name = "GS415", "hook-without-grad"
+    code, name = "GS416", "hook-without-grad"
     listens_to = HookRefused
 
     def message(self, event: HookRefused) -> str:
