@@ -88,7 +88,7 @@ class Access(State):
         if isinstance(value, GradFn):
             if name == "next_functions":
                 return tuple((GradFn(p), 0) for p in value.node.parents)
-            if name.removeprefix("_saved_") in SAVED_TENSORS:
+            if name.removeprefix("_saved_") in SAVED_TENSORS or (name == "saved_tensors" and value.node.op == "custom"):
                 return self.read_saved(value)
             return LibraryMethod(value, name)
         if isinstance(value, NamedTuple) and name in value.fields:

@@ -441,11 +441,15 @@ class Books:
         """
         self.check_inference(tensor, "written")
         self.check_stale_view(tensor)
+        self._check_tracked(tensor, needs)
         known = tensor.strides is not None and tensor.origin == "known"
         if tensor.expanded and known and name not in LENIENT:
             self.report(ViewWritten(place=self.here(), tensor=tensor, why="expanded"))
         elif tensor.shared is not None or (tensor.expanded and known):
             self.report(SharedWritten(place=self.here(), tensor=tensor))
+
+    def _check_tracked(self, tensor: Tensor, needs: Tri) -> None:
+        """Reports a write that would have to be recorded and cannot be."""
         if tensor.view_kind in ("no_grad", "inference") and tensor.base is not None:
             needs = any_of((needs, self.needs_grad(tensor.base)))
         if self.grad_mode is NO or needs is NO or tensor.origin == "unknown" or tensor.phantom:
@@ -464,7 +468,7 @@ class Books:
             self.report(ViewWritten(place=self.here(), sure=sure, tensor=tensor, why=tensor.view_kind, spot=spot))
         elif base.leaf and base.base is None and self.needs_grad(base) is YES and not base.phantom:
             self.report(LeafWritten(place=self.here(), sure=sure, tensor=tensor, view=True, module=self.module))
-        elif tensor.expanded and not known:
+        elif tensor.expanded and tensor.strides is None:
             self.report(ViewWritten(place=self.here(), sure=False, tensor=tensor, why="expanded"))
 
     def rebase(

@@ -104,7 +104,7 @@ def _constant_gradients(machine: Machine) -> None:
 
 def _never_reached(machine: Machine) -> None:
     """Parameters that an optimizer stepped over without a gradient, although a walked loss was computed from them."""
-    if machine.ended_early or not machine.steps:
+    if machine.ended_early or (machine.optimizers and not machine.steps):
         return
     stepped = [o for o in machine.optimizers if o.complete and any(s[0] is o for s in machine.steps)]
     missing = {
@@ -141,7 +141,13 @@ def _unmoved(machine: Machine, stepped: list[Optimizer]) -> set[Tensor]:
         if walk.root is not None:
             flows = reachable_without([machine.edge(walk.root)], ZERO_GRADIENT)
             moved |= {n.accumulates for n in flows}
-    held = {p for o in stepped for p in o.parameters if p.parameter and (p.contributions or p.spent)}
+    if stepped or machine.optimizers:
+        held = {p for o in stepped for p in o.parameters if p.parameter and (p.contributions or p.spent)}
+    else:
+        # A script that shows gradients and makes no step.
+        ends = [w.root for w in machine.walks if w.kind == "backward" and w.root is not None]
+        leaves = {n.accumulates for n in machine.below([machine.edge(r) for r in ends])}
+        held = {p for p in leaves if p is not None and p.parameter and not p.phantom and p.contributions}
     return {p for p in held if p not in moved}
 
 

@@ -218,11 +218,14 @@ class Iteration(Access):
         consumer_frame, consumer_stack = self.frame, self.stack
         consumer_source, consumer_mode = self.source, (self.grad_mode, self.inference)
         raised: list[BaseException] = []
+        # A decorator's mode is switched back at each `yield`; a `with` stays open while the consumer runs.
+        decorated = value.function.grad_mode is not None
 
         def on_yield(item: Value) -> Value:
             frame, stack, source, mode = self.frame, self.stack, self.source, (self.grad_mode, self.inference)
             self.frame, self.stack, self.source = consumer_frame, consumer_stack, consumer_source
-            self.grad_mode, self.inference = consumer_mode
+            if decorated:
+                self.grad_mode, self.inference = consumer_mode
             try:
                 consume(item)
             except Exception as error:

@@ -6,7 +6,7 @@ import ast
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 from gradsense.machine.frames import Frame
@@ -14,7 +14,7 @@ from gradsense.machine.graph import Forward, Node, Store, Tensor, Walk
 from gradsense.machine.limits import STEPS, TIME, Interrupted, Limits, OutOfBudget
 from gradsense.machine.modules import Workspace
 from gradsense.machine.place import Place
-from gradsense.machine.tri import MAYBE, YES
+from gradsense.machine.tri import MAYBE, NO, YES
 from gradsense.machine.values import (
     SCALARS,
     BoundMethod,
@@ -249,10 +249,18 @@ class State(Walking):
     def set_name(self, name: str, value: Value, target: ast.AST, value_node: ast.expr | None = None) -> None:
         """Binds a variable."""
         frame = self.scope_of(name)
+        if type(value) is Tensor and value.cuts and value.needs is NO:
+            self._note_rebound(frame.variables.get(name), value, target)
         frame.variables[name] = value
         store = frame.stores[name] = self.note_store(value, "name", name, target, value_node, None)
         if type(value) is Tensor and value.shape == () and value.node is not None:
             self.losses.append((store, value))
+
+    def _note_rebound(self, before: Value, value: Tensor, target: ast.AST) -> None:
+        """`w = w - lr * w.grad` under `no_grad`: the graph ends where the name loses its leaf."""
+        cut = value.cuts[-1]
+        if cut.how == "no_grad" and isinstance(before, Tensor) and before.leaf and before in cut.lost:
+            value.cuts = (*value.cuts[:-1], replace(cut, place=self.here(target)))
 
     def get_name(self, name: str) -> tuple[bool, Value]:
         """Looks a variable up: whether it is bound, and its value."""

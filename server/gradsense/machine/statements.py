@@ -39,6 +39,7 @@ from gradsense.machine.values import (
     Partial,
     Unknown,
     Value,
+    a_number,
 )
 
 OUT_OF_PLACE = frozenset(
@@ -46,6 +47,10 @@ OUT_OF_PLACE = frozenset(
     half long exp abs neg sqrt fill masked_scatter index_fill scatter clamp_min clamp_max transpose
     permute reshape to cpu cuda""".split()
 )
+
+
+# Functions of torch that people take for ones that change their argument.
+DISCARDED_FUNCTIONS = frozenset("normalize clamp dropout relu sigmoid softmax zeros_like".split())
 
 
 class Statements(Expressions):
@@ -131,7 +136,17 @@ class Statements(Expressions):
             self._note_useless(call, value)
 
     def _note_discarded(self, call: ast.Call, method: str, value: Value) -> None:
-        if method not in OUT_OF_PLACE or not isinstance(value, Tensor):
+        if not isinstance(value, Tensor):
+            return
+        if method in DISCARDED_FUNCTIONS and self._is_torch(call.func):
+            given = call.args[0] if call.args else None
+            of_gradient = isinstance(given, ast.Attribute) and given.attr == "grad"
+            meant = of_gradient if method == "zeros_like" else isinstance(given, ast.Name)
+            if meant and not value.stores and not self._is_displayed(call):
+                self.node = call
+                self.report(DiscardedResult(place=self.here(call), method=method, tensor=value))
+            return
+        if method not in OUT_OF_PLACE:
             return
         receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
         if receiver is None or isinstance(receiver, ast.Call) or value.origin == "unknown":
@@ -148,6 +163,11 @@ class Statements(Expressions):
             return
         self.node = call
         self.report(DiscardedResult(place=self.here(call), method=method, tensor=value))
+
+    def _is_torch(self, function: ast.expr) -> bool:
+        """Whether an expression names a function of torch."""
+        value = self.evaluate(function)
+        return isinstance(value, External) and value.name.startswith("torch.")
 
     def _is_displayed(self, node: ast.expr) -> bool:
         """Whether the expression ends a notebook's cell, which shows its value."""
@@ -454,8 +474,15 @@ class Statements(Expressions):
 
     def _for(self, node: ast.For | ast.AsyncFor) -> None:
         iterable = self.evaluate(node.iter)
-        if isinstance(iterable, GeneratorValue):
-            self._for_generator(node, iterable)
+        counted = isinstance(iterable, Enumerated)
+        source = iterable.iterable if isinstance(iterable, Enumerated) else iterable
+        if isinstance(source, Instance) and source.cls is not None and source.cls.has("__iter__"):
+            made = self.call(source.cls.find("__iter__"), [source], {}, node.iter)
+            if isinstance(made, GeneratorValue):
+                source = made
+        if isinstance(source, GeneratorValue):
+            start = iterable.start if isinstance(iterable, Enumerated) else None
+            self._for_generator(node, source, start if not counted or isinstance(start, int) else a_number())
             return
         items, exact = self.lazy_items(iterable, node.iter)
         core = iterable
@@ -487,7 +514,12 @@ class Statements(Expressions):
             tracker.finish(all(isinstance(i, Instance) for i in items) and bool(items))
             self.short_loop = short
 
-    def _for_generator(self, node: ast.For | ast.AsyncFor, iterable: GeneratorValue) -> None:
+    def _for_generator(self, node: ast.For | ast.AsyncFor, iterable: GeneratorValue, start: Value = None) -> None:
+        """A loop over a generator, whose body runs between its yields.
+
+        Args:
+            start: where `enumerate` begins to count, None where nothing is counted.
+        """
         loop = self._new_loop()
         outer = self.epoch
         tracker = growth.Tracker(self.machine, node, PASSES)
@@ -497,8 +529,12 @@ class Statements(Expressions):
         def consume(item: Value) -> None:
             nonlocal count
             inner = self.epoch
-            self.epoch = (*outer, (loop, count))
+            # A pass of the generator's own loop is around a pass of this one.
+            self.epoch = (*inner, (loop, count))
             self.node = node
+            if start is not None:
+                number = count + start if isinstance(start, int) else start
+                item = (number, item)
             self.assign(node.target, item, None)
             try:
                 self.run_block(node.body)

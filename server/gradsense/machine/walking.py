@@ -316,8 +316,8 @@ class Walking(Books):
 
     @staticmethod
     def _path_to(running: Sequence[Node], target: Node | None) -> set[Node]:
-        """What ran on the way to a node, the node included."""
-        path: set[Node] = set()
+        """What ran on the way to a node, and the node."""
+        path = {target} if target is not None else set()
         for node in reversed(running):
             if node is target or any(p is target or p in path for p in node.parents):
                 path.add(node)

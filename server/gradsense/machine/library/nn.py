@@ -181,6 +181,8 @@ def forward(
     if kind in PLAIN:
         name, names = PLAIN[kind]
         extra = {n: module.options[n] for n in names if n in module.options}
+        if kind == "Flatten":
+            extra.setdefault("start_dim", 1)
         weight = held.get("weight") if kind == "PReLU" else None
         shape = _plain_shape(kind, module, tensor)
         return ops.operate(

@@ -151,6 +151,10 @@ def run_row(machine: Machine, row: OpRow, bound: dict[str, object], shape: Shape
         differentiable=differentiable,
         sure=row.sure,
     )
+    if made[0].needs is NO and len(tensors) > 1:
+        # An index or a mask that lost its graph: what it chooses has none through it either.
+        lost = [c for n, group in tensors.items() if not _differentiable(row, n) for t in group for c in t.cuts]
+        made[0].cuts = (*lost, *(c for c in made[0].cuts if c not in lost))[-6:]
     if (node := made[0].node) is not None:
         node.recipe = (row.saves, tensors)
     if len(made) == 1:

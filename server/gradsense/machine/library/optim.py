@@ -130,7 +130,7 @@ def _apply(machine: Machine, optimizer: Optimizer) -> None:
         machine.idle_steps.append((optimizer, machine.tick()))
     for parameter in ready:
         machine.mark_write(parameter, "fused" if optimizer.fused else "step")
-        if not stale and optimizer.complete and parameter.parameter:
+        if not stale and optimizer.complete and not parameter.phantom:
             stale = _report_stale(machine, optimizer, parameter)
         machine.use_gradient(parameter, "step", optimizer)
 

@@ -61,9 +61,7 @@ def call(
     if name.startswith("new_"):
         return factories.make(machine, name[4:] if name[4:] in factories.NAMES else "empty", arguments, keywords)
     if name in RESIZED:
-        machine.check_in_place(tensor, machine.needs_grad(tensor))
-        tensor.shape = None
-        return tensor
+        return _resized(machine, tensor, name[:-1], arguments, keywords)
     if name.endswith("_") and not name.startswith("_"):
         return in_place.write(machine, tensor, name[:-1], arguments, keywords)
     if name.startswith("__") and name.endswith("__"):
@@ -77,6 +75,15 @@ def call(
     if table().canonical(f"nn.functional.{name}") is not None:
         return ops.operate(machine, f"nn.functional.{name}", [tensor, *arguments], keywords)
     return ops.untabled(machine, name, [tensor, *arguments, *keywords.values()])
+
+
+def _resized(machine: Machine, tensor: Tensor, name: str, arguments: list[Value], keywords: dict[str, Value]) -> Tensor:
+    """`x.t_()`, `x.squeeze_()`: another look at the same memory, which torch counts as a write."""
+    shaped = ops.operate(machine, name, [tensor, *arguments], keywords)
+    in_place.write(machine, tensor, "fill")
+    if isinstance(shaped, Tensor):
+        tensor.shape, tensor.strides, tensor.contiguous = shaped.shape, shaped.strides, shaped.contiguous
+    return tensor
 
 
 def _fact(tensor: Tensor, name: str, arguments: list[Value]) -> Value:
@@ -273,8 +280,12 @@ def _view(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: di
 def _zero_method(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     owner = tensor.gradient_of
     if owner is not None:
-        # `p.grad.zero_()` empties the gradient and leaves its tensor.
+        # `p.grad.zero_()` empties the gradient and leaves its tensor, with its graph if it has one.
         machine.zero_gradients([owner], keep=True)
+        if machine.graph_of(tensor) is not None and owner.gradient is not None:
+            in_place.write(machine, tensor, "zero")
+            owner.gradient = tensor
+            return tensor
         machine.mark_write(tensor)
         return tensor
     return in_place.write(machine, tensor, "zero")
