@@ -48,6 +48,7 @@ def _discarded(machine: Machine) -> None:
     if not machine.steps:
         return
     lost: dict[PlaceKey, int] = {}
+    again: dict[PlaceKey, int] = {}
     found: dict[PlaceKey, tuple[Walk, Place, bool]] = {}
     for (_, other_pass), (walk, (unused, used), place, order) in machine.zeroed.items():
         if not unused or used or walk.kind != "backward" or walk.used_leaves:
@@ -56,12 +57,13 @@ def _discarded(machine: Machine) -> None:
             continue
         key = walk.place.key
         lost[key] = lost.get(key, 0) + 1
+        again[key] = again.get(key, 0) + (bool(walk.epoch) and not other_pass and not walk.partial)
         idle = any(at > order and walk.lost_leaves & set(o.parameters) for o, at in machine.idle_steps)
         found.setdefault(key, (walk, place, idle and not other_pass))
     for key, (walk, place, idle) in found.items():
         used_walks = sum(1 for w in machine.walks if w.place.key == key and w.used_leaves)
         if lost[key] >= used_walks:
-            event = GradientsDiscarded(place=place, walk=walk, idle=idle)
+            event = GradientsDiscarded(place=place, walk=walk, idle=idle, always=again[key] > 1)
             event.also = [(walk.place, "walked here")]
             machine.events.append(event)
 
@@ -172,6 +174,9 @@ def _never_walked(machine: Machine) -> None:
         store, tensor = instances[-1]
         if not LOSS_NAME.search(store.name) or NOT_TRAINED.search(store.name):
             continue
+        if _only_last_is_walked(machine, instances, trained, escaped):
+            machine.events.append(LossNeverWalked(place=store.place, loss=instances[0][1], overwritten=store.place))
+            continue
         if not all(s.epoch in machine.step_epochs for s, _ in instances):
             continue
         if not any(order > store.order for _, _, order in machine.steps):
@@ -187,6 +192,21 @@ def _never_walked(machine: Machine) -> None:
         if event.overwritten is not None:
             event.also.insert(0, (event.overwritten, "overwritten here"))
         machine.events.append(event)
+
+
+def _only_last_is_walked(
+    machine: Machine, instances: list[tuple[Store, Tensor]], trained: set[Tensor], escaped: int
+) -> bool:
+    """Whether a loop without a step in it computes a loss in each pass, and the last one alone is walked after it."""
+    if len(instances) < 2:
+        return False
+    *earlier, (store, last) = instances
+    loops = {s.epoch[:-1] for s, _ in instances}
+    if len(loops) > 1 or not store.epoch or len({s.epoch for s, _ in instances}) < len(instances):
+        return False
+    if any(s.epoch in machine.step_epochs for s, _ in instances) or last.node is None or last.node.walked is None:
+        return False
+    return all(_is_lost(machine, t, trained, escaped) for _, t in earlier)
 
 
 def _holds(total: Tensor, part: Tensor) -> bool:

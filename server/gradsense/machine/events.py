@@ -64,7 +64,8 @@ class WalkedTwice(Event):
         entry: the new graph's node on top of it, or None where the root itself was freed.
         held: the tensor that carried the old graph.
         stores: where that tensor was put.
-        use: for `player`, the call in the first walk's graph that should have had a detached argument.
+        use: for `player`, the call that should have had a detached argument: in the first walk's graph, or with
+            `again` in this one's.
         stepped: whether an optimizer has moved parameters under the shared part since the first walk.
     """
 
@@ -80,6 +81,7 @@ class WalkedTwice(Event):
     stores: list[Store]
     spot: Place
     use: Place | None = None
+    again: bool = False
     stepped: bool = False
 
     @property
@@ -457,12 +459,14 @@ class GradientsDiscarded(Event):
 
     Attributes:
         idle: the step that follows finds no gradient at all.
+        always: so it is in every pass of a loop, before a step of that pass.
     """
 
     silent = True
 
     walk: Walk
     idle: bool = False
+    always: bool = False
 
 
 @dataclass(eq=False, kw_only=True)

@@ -92,6 +92,10 @@ COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 }
 
 
+# Functions of torch that put tensors together as `+` does.
+JOINING = frozenset(("cat", "concat", "stack", "add"))
+
+
 class Expressions(Calls):
     """Expressions."""
 
@@ -160,6 +164,15 @@ class Expressions(Calls):
         bound = store.order if store is not None else frame.started
         if bound < write.order and (store is not None or frame.function is not None):
             self.report(InputOverwritten(place=self.here(node), tensor=tensor, write=write))
+
+    def _note_joined(self, node: ast.Call, arguments: list[Value]) -> None:
+        """The names among what is concatenated or added, as `_note_overwritten` looks at them."""
+        names = [*node.args, *(e for a in node.args if isinstance(a, ast.List | ast.Tuple) for e in a.elts)]
+        given = [*arguments, *(v for a in arguments if isinstance(a, ListValue | tuple) for v in parts_of(a))]
+        if len(names) == len(given):
+            for name, value in zip(names, given, strict=True):
+                if isinstance(name, ast.Name) and isinstance(value, Tensor) and value.storage.module_write is not None:
+                    self._note_overwritten(name, value)
 
     def _attribute(self, node: ast.Attribute) -> Value:
         value = self.evaluate(node.value)
@@ -593,6 +606,8 @@ class Expressions(Calls):
             elif isinstance(value, DictValue):
                 keywords.update({k: v for k, v in value.items.items() if isinstance(k, str)})
         self.node = node
+        if isinstance(function, External) and function.last in JOINING:
+            self._note_joined(node, arguments)
         if isinstance(function, External) and function.name == "builtins.super":
             return library.builtin.super_proxy(self.machine, arguments)
         return self.call(function, arguments, keywords, node)

@@ -52,7 +52,9 @@ def merged(machines: list[Machine]) -> list[Event]:
             if isinstance(event, NoGraph) and not everywhere:
                 # A branch that never builds a graph is the program's own business.
                 continue
-        if isinstance(event, GradientsDiscarded) and not event.idle and event.walk.place.key not in walked_places:
+        if isinstance(event, GradientsDiscarded) and not (
+            event.idle or event.always or event.walk.place.key in walked_places
+        ):
             continue
         if (
             isinstance(event, ON_ALL_PATHS)

@@ -264,6 +264,8 @@ class Statements(Expressions):
             current = self.get_item(receiver, index)
         value = self.evaluate(node.value)
         self.node = node
+        if isinstance(value, Tensor) and isinstance(node.value, ast.Name) and value.storage.module_write is not None:
+            self._note_overwritten(node.value, value)
         if isinstance(current, Tensor):
             name = TENSOR_OPERATORS[type(node.op)]
             result: Value = library.in_place.write(self.machine, current, name, [value])

@@ -35,6 +35,7 @@ def walked_twice(books: Walking, node: Node, walk: Walk, roots: list[Tensor], su
     stores = list(held.stores) if held is not None else []
     now = books.epoch
     use: Place | None = None
+    again = False
     older = carried_from(meeting.epoch, now) and bool(now)
     again = meeting.output is first.root or (first.root is not None and books.graph_of(first.root) is meeting)
     if older and not _moved_since(books, first, meeting):
@@ -50,6 +51,8 @@ def walked_twice(books: Walking, node: Node, walk: Walk, roots: list[Tensor], su
         spot = first.place if first.kind == "grad" and entry is None else walk.place
     elif (use := _other_player(books, first, meeting)) is not None:
         manner, spot = "player", use
+    elif (use := _second_player(books, edges, first, meeting, entry, stores)) is not None:
+        manner, spot, again = "player", use, True
     elif entry.order > first.order and _is_whole_network(books, first, meeting) and _adds_leaves(books, edges, first):
         # What the first loss was made of is taken up again in another network's loss: it should be detached there.
         manner, spot = "shared", in_frame_of(entry.place, stores)
@@ -68,6 +71,7 @@ def walked_twice(books: Walking, node: Node, walk: Walk, roots: list[Tensor], su
         stores=stores,
         spot=spot,
         use=use,
+        again=again,
         stepped=_stepped_under(books, first, meeting),
     )
     event.also = _lines(stores, [meeting.place] + ([entry.place] if entry else []))
@@ -270,6 +274,9 @@ def _outlives(owner: object, own: Epoch) -> bool:
 def in_frame_of(place: Place, stores: list[Store]) -> Place:
     """The call through which the newest stored value was passed on, where `place` lies deeper than its store."""
     for store in reversed(stores):
+        if store.kind == "item" and not store.name:
+            # A list that was written on the way, as `cat([a, b])` has.
+            continue
         depth = len(store.place.stack)
         own = place.stack
         if len(own) > depth and all(a.node is b.node for a, b in zip(own, store.place.stack, strict=False)):
@@ -354,6 +361,27 @@ def _other_player(books: Walking, first: Walk, meeting: Node) -> Place | None:
     user = min(users, key=lambda n: n.order)
     stores = list(meeting.output.stores) if meeting.output is not None else []
     return in_frame_of(user.place, stores)
+
+
+def _second_player(
+    books: Walking, edges: list[Node | None], first: Walk, meeting: Node, entry: Node, stores: list[Store]
+) -> Place | None:
+    """The call that took another network's output undetached after that network was trained, if this is such a case.
+
+    It is when what stepped since the first walk holds parameters under the shared part, and what this walk reaches
+    beside it belongs to an optimizer that holds none of those.
+    """
+    if entry.order < first.order:
+        return None
+    below = {n.accumulates for n in books.below([meeting]) if n.accumulates is not None and n.accumulates.parameter}
+    reached = {n.accumulates for n in books.below(edges) if n.accumulates is not None and n.accumulates.parameter}
+    trained = [o for o, _, order in books.steps if order > first.order and set(o.parameters) & below]
+    above = reached - below
+    if not trained or not above or any(set(o.parameters) & above for o in trained):
+        return None
+    if not any(set(o.parameters) & above and not set(o.parameters) & below for o in books.optimizers):
+        return None
+    return in_frame_of(entry.place, stores)
 
 
 def _lines(stores: list[Store], places: list[Place]) -> list[tuple[Place, str]]:

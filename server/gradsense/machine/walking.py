@@ -395,7 +395,7 @@ class Walking(Books):
     def use_gradient(self, leaf: Tensor, how: str, optimizer: Optimizer | None = None) -> None:
         """Notes that something used what is in the leaf's `.grad`."""
         for contribution in leaf.contributions:
-            if contribution.used is None:
+            if contribution.used is None or (how == "step" and contribution.used == "read"):
                 contribution.used = how
                 contribution.optimizer = optimizer
             contribution.walk.used_leaves.add(leaf)

@@ -93,6 +93,8 @@ class UndetachedGenerator(Rule[WalkedTwice | WastedWalk]):
         if isinstance(event, WalkedTwice):
             held = tensor_name(event.held, "this argument")
             first = line_of(event.first.place, event.culprit)
+            if event.again:
+                return f"{held} still has the graph that the walk on {first} freed: pass `.detach()`"
             return f"{held} still has its graph here, so the walk on {first} frees it: pass `.detach()`"
         walk = line_of(event.walk.place, event.culprit)
         how = "detach it, and let the detached one require grad" if event.asked else "detach it"
@@ -111,6 +113,7 @@ class UndetachedGenerator(Rule[WalkedTwice | WastedWalk]):
         if event.use is None or (isinstance(event, WastedWalk) and event.asked):
             return
         held = event.held if isinstance(event, WalkedTwice) else None
-        yield from detach_argument(event.use, event.first if isinstance(event, WalkedTwice) else event.walk, held)
+        walk = event.first if isinstance(event, WalkedTwice) and not event.again else event.walk
+        yield from detach_argument(event.use, walk, held)
         if isinstance(event, WalkedTwice):
             yield from treat_as_constant(event.held, event.stores, event.walk)

@@ -52,7 +52,7 @@ from gradsense.machine.events import InputOverwritten
 from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
 from gradsense.rules.repairs.inplace_modules import turn_off
-from gradsense.rules.wording import line_of, tensor_name
+from gradsense.rules.wording import line_of, quoted
 
 
 class InputOverwrittenRule(Rule[InputOverwritten]):
@@ -61,7 +61,7 @@ class InputOverwrittenRule(Rule[InputOverwritten]):
     outcome = "silent"
 
     def message(self, event: InputOverwritten) -> str:
-        name = tensor_name(event.tensor)
+        name = quoted(event.place.text)
         where = line_of(event.place, event.culprit)
         return f"this module overwrites its input: {name} has other values when it is read on {where}"
 

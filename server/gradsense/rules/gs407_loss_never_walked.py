@@ -79,6 +79,8 @@ class LossNeverWalkedRule(Rule[DeadTerm | LossNeverWalked]):
     def message(self, event: DeadTerm | LossNeverWalked) -> str:
         if isinstance(event, LossNeverWalked):
             name = tensor_name(event.loss, "this loss")
+            if event.overwritten is not None and event.overwritten.key == event.culprit.key:
+                return f"{name} is overwritten in the next pass of the loop: only the last one is walked"
             if event.overwritten is not None:
                 return (
                     f"{name} is overwritten on {line_of(event.overwritten, event.culprit)} before any walk takes it in"

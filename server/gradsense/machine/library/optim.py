@@ -138,7 +138,7 @@ def _apply(machine: Machine, optimizer: Optimizer) -> None:
 def _report_stale(machine: Machine, optimizer: Optimizer, parameter: Tensor) -> bool:
     """Whether the step uses again what an earlier step of this optimizer used, together with something new."""
     used = any(c.used == "step" and c.optimizer is optimizer for c in parameter.contributions)
-    new = [c for c in parameter.contributions if c.used is None]
+    new = [c for c in parameter.contributions if c.used in (None, "read")]
     if not used or not new:
         return False
     event = StaleGradients(place=new[-1].walk.place, walk=new[-1].walk, step=machine.here())
