@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from gradsense.lsp.messages import (
     Analyse,
     Analysis,
+    DescribeTensor,
     Done,
     Edits,
     EditView,
@@ -51,6 +52,8 @@ class FakeEngine:
             return self._analyse(request)
         if isinstance(request, Explain):
             return Page(RuleView(request.code, "fake-rule", "Explained **at length**.", "https://e.org/R"))
+        if isinstance(request, DescribeTensor):
+            return Stale()
         if isinstance(request, FindRewrites):
             return Rewrites(())
         if isinstance(request, FindFixes | FixAll):

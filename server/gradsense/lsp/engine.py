@@ -21,6 +21,7 @@ from gradsense.lsp.answers.explain import explain_text
 from gradsense.lsp.answers.fixes import find_fixes, fix_all
 from gradsense.lsp.answers.rewrites import find_rewrites
 from gradsense.lsp.answers.silencing import ignore_in_project
+from gradsense.lsp.answers.tensors import describe
 from gradsense.lsp.answers.workspace import imported_by, list_files
 from gradsense.lsp.held import Held, source_of
 from gradsense.lsp.messages import (
@@ -28,6 +29,7 @@ from gradsense.lsp.messages import (
     Analysis,
     CheckedFile,
     CheckFile,
+    DescribeTensor,
     Done,
     Edits,
     Explain,
@@ -106,6 +108,10 @@ class AnalysisEngine:
         if isinstance(request, FindRewrites):
             held = self._current(request.path, request.revision)
             return Stale() if held is None else find_rewrites(held, request)
+        if isinstance(request, DescribeTensor):
+            held = self._current(request.path, request.revision)
+            books = None if held is None else describe(held, request, self._project_of(held.request), LIMITS)
+            return books or Stale()
         if isinstance(request, Silence):
             held = self._current(request.path, request.revision)
             edit = None if held is None else ignore_in_project(held, request.code, request.open_texts)

@@ -11,6 +11,8 @@ from gradsense.lsp.messages import Analyse
 from gradsense.lsp.views import Views
 from gradsense.rules.finding import Finding
 from gradsense.syntax import Source, Span
+from gradsense.syntax.columns import decode_column
+from gradsense.syntax.edits import split_lines
 
 
 @dataclass
@@ -56,6 +58,19 @@ class Held:
         cell = next((cell for cell in self.source.cells if cell.index == index), None)
         offset = 1 if cell is None else cell.first_line
         return first + offset, last + offset
+
+    def place_in(self, name: str | None, line: int, character: int) -> tuple[int, int]:
+        """A position in a file, or in a notebook's cell, as line and column of the program."""
+        source = self.source
+        number, _ = self.lines(name, line, line)
+        cell = source.cell_of(number)
+        text = source.lines[number - 1] if 1 <= number <= len(source.lines) else ""
+        if cell is not None and cell.first_line <= number <= cell.last_line:
+            text = split_lines(cell.text)[number - cell.first_line]
+        mark = 1 if number == 1 and source.bom else 0
+        # The client's buffer holds the mark that the source has dropped.
+        column = decode_column("\ufeff" * mark + text, character, self.request.encoding) - mark
+        return number, max(0, column)
 
     def cell_named(self, name: str | None) -> int | None:
         """The number of the notebook's cell of that name."""

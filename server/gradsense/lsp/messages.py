@@ -276,6 +276,23 @@ class FindRewrites:
 
 
 @dataclass(frozen=True, slots=True)
+class DescribeTensor:
+    """Asks what the books say of the tensor at a position.
+
+    Args:
+        name: the cell of a notebook that is asked about; None for a file.
+    """
+
+    yields: ClassVar[bool] = False
+
+    path: str
+    revision: int
+    name: str | None
+    line: int
+    character: int
+
+
+@dataclass(frozen=True, slots=True)
 class Silence:
     """Asks for the edit that ignores a rule in a project.
 
@@ -330,6 +347,7 @@ Request = (
     | CheckFile
     | FindRewrites
     | Silence
+    | DescribeTensor
 )
 
 # Replies
@@ -401,6 +419,22 @@ class Rewrites:
 
 
 @dataclass(frozen=True, slots=True)
+class TensorBooks:
+    """What the books say of a tensor.
+
+    Args:
+        name: as it is written at the place.
+        kind: what it is, in a few words.
+        facts: one line each.
+    """
+
+    name: str
+    place: Place
+    kind: str
+    facts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ProjectEdit:
     """The edit of a settings file, which has to be created first if it is `new`."""
 
@@ -456,4 +490,5 @@ Reply = (
     | CheckedFile
     | Rewrites
     | ProjectEdit
+    | TensorBooks
 )

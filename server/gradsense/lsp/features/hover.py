@@ -1,4 +1,4 @@
-"""`textDocument/hover`: what a squiggle means, in full."""
+"""`textDocument/hover`: what a squiggle means, in full; on a tensor, what autograd's books say of it."""
 
 from __future__ import annotations
 
@@ -10,10 +10,21 @@ from gradsense.lsp.convert import overlap, to_range
 from gradsense.lsp.explanation import Explanation
 from gradsense.lsp.features import run_hover
 from gradsense.lsp.features.guard import guarded
-from gradsense.lsp.messages import Analysis, Explain, FindFixes, FindingView, Fixes, Page, RuleView
+from gradsense.lsp.messages import (
+    Analysis,
+    DescribeTensor,
+    Explain,
+    FindFixes,
+    FindingView,
+    Fixes,
+    Page,
+    RuleView,
+    TensorBooks,
+)
 from gradsense.lsp.session import SETTLE_SECONDS
 
 if TYPE_CHECKING:
+    from gradsense.lsp.documents import Document
     from gradsense.lsp.server import GradSenseServer
     from gradsense.lsp.session import Session
 
@@ -38,7 +49,28 @@ def register(server: GradSenseServer) -> None:
             place = to_range(findings[0].place)
             explanations = await _explanations(session, analysis, findings)
             parts += [_explained(session, explanation) for explanation in explanations]
+        elif analysis is not None:
+            books = await _books(session, document, analysis, params.position)
+            if books is not None:
+                place = to_range(books.place)
+                parts.append(_described(session, books))
         return _hover(session, [part for part in parts if part], place)
+
+
+async def _books(
+    session: Session, document: Document, analysis: Analysis, position: types.Position
+) -> TensorBooks | None:
+    """What the books say of the tensor under the cursor."""
+    name = document.path if document.notebook is not None else None
+    question = DescribeTensor(analysis.path, analysis.revision, name, position.line, position.character)
+    books = await session.ask(question, TensorBooks)
+    return books if document.program.current_analysis is analysis else None
+
+
+def _described(session: Session, books: TensorBooks) -> str:
+    if session.client.markdown:
+        return "\n".join([f"**`{books.name}`** {books.kind}\n", *(f"- {fact}" for fact in books.facts)])
+    return "\n".join([f"{books.name}: {books.kind}", *(f"    {fact}" for fact in books.facts)])
 
 
 async def _explanations(session: Session, analysis: Analysis, findings: list[FindingView]) -> list[Explanation]:
