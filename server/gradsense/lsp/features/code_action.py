@@ -123,7 +123,7 @@ async def _quick_fixes(request: _Request, findings: Sequence[FindingView]) -> li
     indices = tuple(finding.index for finding in findings)
     analysis = request.analysis
     fixes = await request.server.session.ask(FindFixes(analysis.path, analysis.revision, indices), Fixes)
-    if fixes is None or request.document.program.current_analysis is not analysis:
+    if fixes is None or request.document.program.revision != analysis.revision:
         return []
     actions = [*_single_fixes(request, findings, fixes.fixes)]
     mendable = {fix.finding for fix in fixes.fixes if fix.safe}
@@ -144,7 +144,7 @@ async def _rewrites(request: _Request, place: types.Range) -> list[types.CodeAct
     name = document.path if document.notebook is not None else None
     question = FindRewrites(analysis.path, analysis.revision, name, place.start.line, place.end.line)
     found = await request.server.session.ask(question, Rewrites)
-    if found is None or document.program.current_analysis is not analysis:
+    if found is None or document.program.revision != analysis.revision:
         return []
     session = request.server.session
     return [
@@ -209,7 +209,7 @@ async def _fix_all(request: _Request, code: str | None, title: str, kind: str, *
         action.data = {"uri": document.uri, "code": code, "cell": cell}
         return [action]
     edits = await session.ask(FixAll(request.analysis.path, request.analysis.revision, code, cell), Edits)
-    if edits is None or not edits.edits or document.program.current_analysis is not request.analysis:
+    if edits is None or not edits.edits or document.program.revision != request.analysis.revision:
         return []
     action.edit = to_workspace_edit(session, edits.edits)
     return [action]

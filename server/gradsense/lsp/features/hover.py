@@ -64,7 +64,7 @@ async def _books(
     name = document.path if document.notebook is not None else None
     question = DescribeTensor(analysis.path, analysis.revision, name, position.line, position.character)
     books = await session.ask(question, TensorBooks)
-    return books if document.program.current_analysis is analysis else None
+    return books if document.program.revision == analysis.revision else None
 
 
 def _described(session: Session, books: TensorBooks) -> str:
