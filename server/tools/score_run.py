@@ -3,7 +3,9 @@
 usage: python server/tools/score_run.py CASES_DIR [--only WORD] [--verbose]
 
 CASES_DIR holds programs and `expect.tsv` with the columns `file`, `outcome` (raises, leaks, silent-wrong, clean),
-`error`, `surface_line`, `culprit_lines` and `related_lines`; in `mended`, programs of the same names without the fault.
+`error`, `surface_line`, `culprit_lines` and `related_lines`; or, for programs of several files, `dir`, `main`,
+`outcome`, `error`, and `surface`, `culprit` and `related` with places as `file:line`. In `mended` are programs of the
+same names without the fault.
 An error's walk must be on the surface line, and for a write in place the saved and the written line among those of the
 story; a leak must be named with its holder; all others and all mended ones must come out clean.
 """
@@ -38,9 +40,16 @@ class Case:
     culprits: str = ""
     related: str = ""
 
-    def story(self) -> set[int]:
-        """All lines that the story of its fault is told with."""
-        return {int(line) for part in (self.culprits, self.related) for line in part.split(",") if line.strip()}
+    def story(self) -> set[str]:
+        """All places that the story of its fault is told with."""
+        return {place for part in (self.culprits, self.related) for place in part.replace(" ", "").split(",") if place}
+
+    def place(self, spot: dict[str, Any] | None) -> str:
+        """A place of a report, as the list of cases has it."""
+        if spot is None:
+            return "nowhere"
+        several = ":" in self.surface + self.culprits
+        return f"{os.path.relpath(spot['path'], self.path.parent)}:{spot['line']}" if several else str(spot["line"])
 
 
 def main() -> None:
@@ -71,18 +80,14 @@ def read_cases(folder: Path) -> list[Case]:
     """The cases of a folder and their mended twins."""
     with open(folder / "expect.tsv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
-    cases = [
-        Case(
-            folder / row["file"],
-            row["outcome"],
-            row["error"] or "",
-            row["surface_line"] or "",
-            row["culprit_lines"] or "",
-            row["related_lines"] or "",
-        )
-        for row in rows
-    ]
-    return cases + [Case(path, "clean") for path in sorted((folder / "mended").glob("*.py"))]
+    cases = []
+    for row in rows:
+        file = os.path.join(row["dir"], row["main"]) if "dir" in row else row["file"]
+        keys = ("surface", "culprit", "related") if "dir" in row else ("surface_line", "culprit_lines", "related_lines")
+        told = [(row[key] or "").replace("-", "") for key in keys]
+        cases.append(Case(folder / file, row["outcome"], row["error"] or "", *told))
+    mended = [folder / "mended" / Path(case.path).relative_to(folder) for case in cases]
+    return cases + [Case(path, "clean") for path in mended if path.exists()]
 
 
 def judge(case: Case, report: dict[str, Any]) -> list[str]:
@@ -104,14 +109,14 @@ def judge(case: Case, report: dict[str, Any]) -> list[str]:
 def judge_error(case: Case, report: dict[str, Any]) -> list[str]:
     """What is wrong with the report of an error."""
     complaints = []
-    if report["walk"] is None or str(report["walk"]["line"]) != case.surface:
-        complaints.append(f"walk {report['walk']}, should be line {case.surface}")
+    if case.place(report["walk"]) != case.surface:
+        complaints.append(f"walk {case.place(report['walk'])}, should be {case.surface}")
     if "modified by an inp" in case.error:
         if report["saved"] is None:
             complaints.append("no saved line")
         if not report["written"]:
             complaints.append("no written line")
-        elif not {entry["line"] for entry in [report["saved"] or {"line": 0}, *report["written"]]} & case.story():
+        elif not {case.place(entry) for entry in [report["saved"], *report["written"]]} & case.story():
             complaints.append("another story: " + summary(report))
     return complaints
 

@@ -45,10 +45,11 @@ class Write:
         stack: the program's stack.
         makers: the ticks of the nodes that were made since the operation before: those of the writing one itself.
         changed: whether the values are others now; None where nobody looked.
+        after: of a write that was noticed late, the stack where all was still well.
         span: the bytes that were written, from and to, as offsets in the storage.
     """
 
-    __slots__ = ("bumped", "changed", "makers", "op", "span", "stack", "tick", "version")
+    __slots__ = ("after", "bumped", "changed", "makers", "op", "span", "stack", "tick", "version")
 
     def __init__(
         self, tick: int, version: int, bumped: bool, op: str, stack: Captured, makers: list[int], span: tuple[int, int]
@@ -56,6 +57,7 @@ class Write:
         self.tick, self.version, self.bumped, self.op = tick, version, bumped, op
         self.stack, self.makers, self.span = stack, makers, span
         self.changed: bool | None = None
+        self.after: Captured = ()
 
 
 class Books:

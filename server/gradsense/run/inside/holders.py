@@ -194,8 +194,10 @@ def _inside_function(function: FunctionType) -> Iterator[tuple[Any, Any]]:
             yield cell.cell_contents, _Way(name, "closure", function.__name__, code.co_filename)
         except ValueError:  # not assigned yet
             continue
-    for item in function.__defaults__ or ():
-        yield item, _Way(f"a default of {function.__name__}", "default", function.__name__, code.co_filename)
+    defaults = function.__defaults__ or ()
+    named = dict(zip(code.co_varnames[code.co_argcount - len(defaults) : code.co_argcount], defaults))
+    for name, item in {**named, **(function.__kwdefaults__ or {})}.items():
+        yield item, _Way(name, "default", function.__name__, code.co_filename)
     for name, item in list(vars(function).items()):
         yield item, f".{name}"
 

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 import torch.fx.traceback
 
+from .aliases import watched
 from .books import Books, Note
 from .cost import Timing
 from .cutting import Sites, rewrite
@@ -104,6 +105,8 @@ class Probe:
         undo.enter_context(_stacks_of_nodes(self.books))
         undo.enter_context(_anomaly_mode())
         undo.callback(forget_filter)
+        self.writes.aliases = self.engine.silent.aliases
+        undo.enter_context(watched(self.engine.silent.aliases))
         undo.enter_context(moments_of_saving(self.books))
         undo.enter_context(scalers(self.engine.amp))
         install(self.engine)

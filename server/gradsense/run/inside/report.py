@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from . import predictions
+from .books import Write
 from .faults import Story, outcome_of, plain_name, plain_operation, story_of
 from .growth import Judged, judge, verdict
 from .memory import gpu_in_use
+from .places import Place
 from .stores import Stores
 from .walks import failure_of
 
@@ -64,7 +66,7 @@ def silent_faults(probe: Probe) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for fault in probe.engine.silent.faults:
         saved = probe.places.innermost(fault.saved)
-        written = probe.places.innermost(fault.write.stack)
+        written = written_at(fault.write, probe)
         if saved is None or written is None:
             continue
         op, by = plain_name(fault.node), plain_operation(fault.write.op)
@@ -86,6 +88,16 @@ def silent_faults(probe: Probe) -> list[dict[str, Any]]:
     return rows
 
 
+def written_at(write: Write, probe: Probe) -> Place | None:
+    """Where a write was made; one through NumPy is seen only later, and looked for in the lines before."""
+    place = probe.places.innermost(write.stack)
+    before = probe.places.innermost(write.after) if write.after else None
+    if place is None or before is None or (before.path, before.name) != (place.path, place.name):
+        return place
+    line = Stores(probe.sites).last_item_stored(place.path, before.line, place.line)
+    return place if line is None else Place(place.path, line, place.name, True)
+
+
 def holders_of(judged: list[Judged], probe: Probe) -> list[dict[str, Any]]:
     """By which names graphs of earlier passes are held, and the lines that stored them."""
     stores = Stores(probe.sites)
@@ -98,6 +110,8 @@ def holders_of(judged: list[Judged], probe: Probe) -> list[dict[str, Any]]:
         carrying = [holder for holder in holders if not stores.is_fresh(holder, site)]
         for holder in carrying or holders:
             where = stores.line_of(holder, site) or {"path": site.path, "line": site.line}
+            if any((row["path"], row["line"]) == (where["path"], where["line"]) for row in rows):
+                continue  # the same one by another name
             row = {
                 "name": holder.name,
                 "path": where["path"],
@@ -107,8 +121,7 @@ def holders_of(judged: list[Judged], probe: Probe) -> list[dict[str, Any]]:
                 "count": holder.count,
                 "text": linecache.getline(where["path"], where["line"]).strip(),
             }
-            if not any((row["name"], row["line"]) == (other["name"], other["line"]) for other in rows):
-                rows.append(row)
+            rows.append(row)
     return rows
 
 

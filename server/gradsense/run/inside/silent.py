@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch.autograd.function import BackwardCFunction, FunctionCtx
 
+from .aliases import Aliases
 from .books import Books, Write
 from .graph import Graph, Saved
 from .places import Captured
@@ -42,6 +44,7 @@ class Silent:
 
     def __init__(self, books: Books) -> None:
         self.books = books
+        self.aliases = Aliases(books)
         self.faults: list[Fault] = []
         self._known: set[tuple[Any, ...]] = set()
 
@@ -54,6 +57,11 @@ class Silent:
             walk: the stack of the walk.
         """
         writes = self.books.writes
+        shared = self.aliases.shared
+        if shared:
+            for entry in graph.saved:
+                if entry.storage in shared:
+                    self.aliases.look_at(entry.storage, shared[entry.storage].start, entry.nbytes, [], sys._getframe(3))
         found: list[tuple[Saved, Write]] = []
         for entry in graph.saved:
             if entry.storage in writes and entry.note is not None:
@@ -77,7 +85,7 @@ class Silent:
         since, storages = getattr(entry.node, SAVED_AT, (entry.note.tick, frozenset()))
         custom = isinstance(entry.node, BackwardCFunction)
         for write in self.books.writes_since(entry.storage, since):
-            if write.stack and write.stack[0].co_filename.startswith(TORCH) and not write.op.endswith(".step"):
+            if not write.after and write.stack[0].co_filename.startswith(TORCH) and not write.op.endswith(".step"):
                 continue  # torch's own tools write and put things right again, as gradcheck does
             overlaps = write.span[0] < entry.span[1] and entry.span[0] < write.span[1]
             if not overlaps or write.changed is False:

@@ -50,6 +50,16 @@ class Stores:
                     best = (key, path, statement.lineno)
         return {"path": best[1], "line": best[2]} if best is not None else None
 
+    def last_item_stored(self, path: str, first: int, last: int) -> int | None:
+        """The last line in a range that ran and stored an item, or wrote a name in place, as arrays are written."""
+        tree = self._tree(path)
+        lines = [
+            statement.lineno
+            for target, statement, _ in (_stores(tree) if tree is not None else ())
+            if isinstance(target, ast.Subscript) or isinstance(statement, ast.AugAssign)
+        ]
+        return max((line for line in lines if first <= line <= last and self.sites.reached(path, line)), default=None)
+
     def is_fresh(self, holder: Holder, site: LoopSite) -> bool:
         """Whether a variable is assigned in each pass of the loop before it is read: then it carries nothing."""
         tree = self._tree(site.path)

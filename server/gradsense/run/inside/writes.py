@@ -10,6 +10,7 @@ import torch
 from torch.autograd.graph import increment_version
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 
+from .aliases import Aliases
 from .books import Books, Write, span_of
 from .places import capture
 
@@ -24,6 +25,7 @@ class Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def __init__(self, books: Books) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.books = books
+        self.aliases: Aliases | None = None
         self._positions: dict[Any, tuple[Any, ...]] = {}  # by operation: which arguments it writes
 
     def on(self) -> None:
@@ -43,6 +45,8 @@ class Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]
         makers = books.fresh
         if makers:
             books.fresh = []
+        if self.aliases is not None and self.aliases.shared:
+            self.aliases.look(args, makers)
         written = self._positions.get(func)
         if written is None:
             written = self._positions[func] = _written_arguments(func)
@@ -75,6 +79,8 @@ class Writes(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if many and not tensor.is_inference() and tensor._version == version:
                 # without a mode, each tensor's own operation would have raised it; fused kernels never do
                 increment_version(tensor)
+            if self.aliases is not None and storage in self.aliases.shared:
+                self.aliases.settle(storage)
             books.wrote(storage, Write(tick, version + 1, not fused, op, stack, makers, span))
 
 
