@@ -96,8 +96,9 @@ def _checksum(start: int, size: int) -> int:
 def watched(aliases: Aliases) -> Iterator[None]:
     """Notes which tensors share their memory with arrays, while it is entered."""
     kind: Any = torch.Tensor
+    module: Any = torch
     inherited = "numpy" not in vars(kind)
-    numpy, from_numpy = kind.numpy, torch.from_numpy
+    numpy, from_numpy = kind.numpy, module.from_numpy
 
     def to_array(tensor: Any, *arguments: Any, **named: Any) -> Any:
         array = numpy(tensor, *arguments, **named)
@@ -109,11 +110,11 @@ def watched(aliases: Aliases) -> Iterator[None]:
         aliases.share(tensor)
         return tensor
 
-    kind.numpy, torch.from_numpy = to_array, from_array
+    kind.numpy, module.from_numpy = to_array, from_array
     try:
         yield
     finally:
-        torch.from_numpy = from_numpy
+        module.from_numpy = from_numpy
         if inherited:
             del kind.numpy
         else:
