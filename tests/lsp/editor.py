@@ -366,6 +366,7 @@ async def editing(
     options: Any = None,
     folder: Path | None = None,
     capabilities: types.ClientCapabilities | None = None,
+    name: str = "test",
 ) -> AsyncIterator[Editor]:
     """Starts a server and an editor of some kind, and ends both.
 
@@ -376,6 +377,7 @@ async def editing(
         options: the initialization options.
         folder: the workspace folder.
         capabilities: told instead of those of `kind`.
+        name: what the client calls itself.
     """
     client = make_test_lsp_client()
     told = capabilities or capabilities_of(kind)
@@ -384,7 +386,12 @@ async def editing(
         told.general.position_encodings = list(encodings)
     await client.start_io(*command, cwd=folder, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
     folders = [types.WorkspaceFolder(folder.as_uri(), folder.name)] if folder is not None else None
-    params = types.InitializeParams(capabilities=told, initialization_options=options, workspace_folders=folders)
+    params = types.InitializeParams(
+        capabilities=told,
+        client_info=types.ClientInfo(name),
+        initialization_options=options,
+        workspace_folders=folders,
+    )
     editor = Editor(client, await client.initialize_session(params))
     try:
         yield editor

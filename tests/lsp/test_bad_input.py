@@ -114,13 +114,30 @@ async def test_a_request_that_cannot_be_read_gets_an_error_response() -> None:
 
 
 async def test_a_huge_text() -> None:
-    async with editing() as editor:
+    async with editing(options={"maxFileSize": 100}) as editor:
+        editor.client.set_configuration({"maxFileSize": 100}, section="gradsense")
         text = "x = 1\n" * 2_000_000
         editor.open(URI, text + "BAD")
         (found,) = await editor.diagnostics(URI, seconds=60)
         assert found.range.start.line == 2_000_000
         editor.edit(URI, (span(0, 0, 0, 0), "BAD\n"))
         assert len(await editor.diagnostics(URI, seconds=60)) == 2
+
+
+async def test_a_text_that_is_too_large() -> None:
+    async with editing() as editor:
+        editor.open(URI, "BAD\n" + "x = 1\n" * 9_000_000)
+        assert await editor.diagnostics(URI, seconds=120) == []
+        await editor.barrier()
+        (message,) = editor.client.messages
+        assert "train.py has more than 5 MB and is left alone (setting maxFileSize)" in message.message
+        editor.edit(URI, (span(9, 0, 9, 0), "y = 1\n"))
+        assert await editor.hover(URI, 0, 1) is None
+        assert await editor.actions(URI, span(0, 0, 0, 3)) == []
+        assert await works(editor)
+        editor.edit(URI, (span(1, 0, 9_000_009, 0), ""))
+        assert len(await editor.diagnostics(URI, seconds=60)) == 1
+        assert len(editor.client.messages) == 1
 
 
 async def test_lone_surrogates() -> None:

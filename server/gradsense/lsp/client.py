@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from lsprotocol import types
 from pygls.capabilities import get_capability
 
 from gradsense.syntax.columns import Encoding
+
+_WITH_ICONS = re.compile(r"visual studio code|\bcode\b|code-|vscod|cursor|windsurf", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ class Client:
         lens_refresh: it can be told to ask again for code lenses.
         progress: the server may show how far it is with work of its own.
         creates: an edit may create a file.
+        icons: titles may have VS Code's icons in them.
         asks: a message may ask the person for a choice.
     """
 
@@ -56,13 +60,15 @@ class Client:
     lens_refresh: bool = False
     progress: bool = False
     creates: bool = False
+    icons: bool = False
     asks: bool = False
 
     @classmethod
-    def of(cls, capabilities: types.ClientCapabilities, encoding: str | None) -> Client:
+    def of(cls, capabilities: types.ClientCapabilities, encoding: str | None, name: str = "") -> Client:
         """Reads a client's capabilities.
 
         Args:
+            name: what it calls itself.
             encoding: the position encoding that the protocol layer chose.
         """
 
@@ -94,6 +100,7 @@ class Client:
             inlay_refresh=has("workspace.inlay_hint.refresh_support"),
             lens_refresh=has("workspace.code_lens.refresh_support"),
             progress=has("window.work_done_progress"),
+            icons=_WITH_ICONS.search(name) is not None,
             creates=types.ResourceOperationKind.Create in (operations or ()),
             asks=get_capability(capabilities, "window.show_message") is not None,
         )

@@ -36,6 +36,7 @@ class Document(Program):
             # What a URI says of a cell's place need not be its own.
             self.path = item.uri
         self._lines = split_lines(item.text)
+        self._size = len(item.text)
 
     @property
     def program(self) -> Program:
@@ -46,6 +47,11 @@ class Document(Program):
     def text(self) -> str:
         """All of the document."""
         return "".join(self._lines)
+
+    @property
+    def size(self) -> int:
+        """How many characters it has."""
+        return self._size
 
     @property
     def cells(self) -> tuple[CellText, ...] | None:
@@ -78,6 +84,7 @@ class Document(Program):
                 self._splice(change.range, change.text, encoding)
             else:
                 self._lines = split_lines(change.text)
+                self._size = len(change.text)
         self.version = version
         self.revision += 1
 
@@ -93,6 +100,7 @@ class Document(Program):
         lines = split_lines(chunk)
         if last + 1 < len(self._lines):
             lines.pop()
+        self._size += sum(map(len, lines)) - sum(map(len, self._lines[first : last + 1]))
         self._lines[first : last + 1] = lines
 
     def _locate(self, position: types.Position, encoding: Encoding) -> tuple[int, int]:

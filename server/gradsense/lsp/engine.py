@@ -19,6 +19,8 @@ from gradsense.config import Loaded, Settings, load_settings, settings_from
 from gradsense.live import LiveCheck
 from gradsense.lsp.answers.explain import explain_text
 from gradsense.lsp.answers.fixes import find_fixes, fix_all
+from gradsense.lsp.answers.inlays import find_inlays
+from gradsense.lsp.answers.lenses import find_lenses
 from gradsense.lsp.answers.rewrites import find_rewrites
 from gradsense.lsp.answers.silencing import ignore_in_project
 from gradsense.lsp.answers.tensors import describe
@@ -36,6 +38,8 @@ from gradsense.lsp.messages import (
     ExplainText,
     FilesChanged,
     FindFixes,
+    FindInlays,
+    FindLenses,
     FindRewrites,
     FixAll,
     Forget,
@@ -108,6 +112,14 @@ class AnalysisEngine:
         if isinstance(request, FindRewrites):
             held = self._current(request.path, request.revision)
             return Stale() if held is None else find_rewrites(held, request)
+        if isinstance(request, FindLenses):
+            held = self._current(request.path, request.revision)
+            return Stale() if held is None else find_lenses(held)
+        if isinstance(request, FindInlays):
+            held = self._current(request.path, request.revision)
+            if held is None:
+                return Stale()
+            return find_inlays(held, request, self._project_of(held.request), LIMITS)
         if isinstance(request, DescribeTensor):
             held = self._current(request.path, request.revision)
             books = None if held is None else describe(held, request, self._project_of(held.request), LIMITS)

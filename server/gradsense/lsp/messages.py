@@ -293,6 +293,33 @@ class DescribeTensor:
 
 
 @dataclass(frozen=True, slots=True)
+class FindInlays:
+    """Asks for the short texts behind some lines, counted as the protocol does, the last one included.
+
+    Args:
+        name: the cell of a notebook that is asked about; None for a file.
+    """
+
+    yields: ClassVar[bool] = False
+
+    path: str
+    revision: int
+    name: str | None
+    first_line: int
+    last_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class FindLenses:
+    """Asks where a step can be run."""
+
+    yields: ClassVar[bool] = False
+
+    path: str
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
 class Silence:
     """Asks for the edit that ignores a rule in a project.
 
@@ -347,6 +374,8 @@ Request = (
     | CheckFile
     | FindRewrites
     | Silence
+    | FindInlays
+    | FindLenses
     | DescribeTensor
 )
 
@@ -416,6 +445,37 @@ class Rewrites:
     """The refactorings that were asked for."""
 
     rewrites: tuple[RewriteView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InlayView:
+    """A short text behind a position."""
+
+    line: int
+    character: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inlays:
+    """The short texts that were asked for."""
+
+    inlays: tuple[InlayView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlace:
+    """A loop or cell that can be run; `path` is the file, or the notebook's cell."""
+
+    path: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Lenses:
+    """Where a step can be run."""
+
+    places: tuple[RunPlace, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -491,4 +551,6 @@ Reply = (
     | Rewrites
     | ProjectEdit
     | TensorBooks
+    | Inlays
+    | Lenses
 )

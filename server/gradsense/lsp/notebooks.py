@@ -42,6 +42,11 @@ class Notebook(Program):
         return ""
 
     @property
+    def size(self) -> int:
+        """How many characters its Python cells have."""
+        return sum(part.size for part in self.parts)
+
+    @property
     def documents(self) -> tuple[Document, ...]:
         """All cells, text cells too."""
         return tuple(self._order)

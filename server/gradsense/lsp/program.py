@@ -50,6 +50,11 @@ class Program:
         raise NotImplementedError
 
     @property
+    def size(self) -> int:
+        """How many characters it has."""
+        raise NotImplementedError
+
+    @property
     def cells(self) -> tuple[CellText, ...] | None:
         """The Python cells of a notebook; None for a file."""
         raise NotImplementedError

@@ -15,8 +15,10 @@ from gradsense.lsp.backend import Backend
 from gradsense.lsp.features import (
     clear_run,
     code_action,
+    code_lens,
     configuration,
     diagnostics,
+    document_link,
     execute_command,
     explain,
     hover,
@@ -50,6 +52,8 @@ _FEATURES = (
     explain,
     run_step,
     clear_run,
+    code_lens,
+    document_link,
 )
 
 log = logging.getLogger(__name__)

@@ -49,6 +49,11 @@ class EditorSettings:
     overrides: Mapping[str, Any] = field(default_factory=dict)
     run: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def most_bytes(self) -> float:
+        """How many characters a file may have, near enough."""
+        return self.max_file_size * 1e6
+
 
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool):

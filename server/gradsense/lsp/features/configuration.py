@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
+from gradsense.lsp.features import code_lens_refresh, inlay_refresh
 from gradsense.lsp.settings import SECTION, EditorSettings, read_settings
 
 if TYPE_CHECKING:
@@ -28,8 +29,7 @@ def register(server: GradSenseServer) -> None:
         event = params.event
         server.session.change_folders([folder.uri for folder in event.added], [folder.uri for folder in event.removed])
         await pull(server)
-        server.scheduler.all_changed()
-        server.session.workspace.changed()
+        changed(server)
 
 
 def take(server: GradSenseServer, value: Any) -> None:
@@ -37,8 +37,7 @@ def take(server: GradSenseServer, value: Any) -> None:
     settings = _read(server, value)
     if settings != server.session.settings:
         server.session.settings = settings
-        server.scheduler.all_changed()
-        server.session.workspace.changed()
+        changed(server)
 
 
 async def pull(server: GradSenseServer) -> bool:
@@ -64,9 +63,16 @@ async def pull(server: GradSenseServer) -> bool:
     folders = {scope: found for scope, found in settings.items() if scope is not None}
     if (everywhere, folders) != (session.settings, session.folder_settings):
         session.settings, session.folder_settings = everywhere, folders
-        server.scheduler.all_changed()
-        session.workspace.changed()
+        changed(server)
     return True
+
+
+def changed(server: GradSenseServer) -> None:
+    """Has everything done again that settings have a say in."""
+    server.scheduler.all_changed()
+    server.session.workspace.changed()
+    inlay_refresh.ask(server)
+    code_lens_refresh.ask(server)
 
 
 def _read(server: GradSenseServer, value: Any) -> EditorSettings:

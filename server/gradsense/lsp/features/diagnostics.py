@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from gradsense.lsp.documents import Document
     from gradsense.lsp.program import Program
     from gradsense.lsp.server import GradSenseServer
+    from gradsense.lsp.settings import EditorSettings
 
 SOURCE = "gradsense"
 _SEVERITIES = {
@@ -46,7 +48,10 @@ async def refresh(server: GradSenseServer, program: Program, stage: Stage = Stag
     """
     session = server.session
     settings = session.settings_of(program)
-    if not (settings.enable and program.is_python):
+    too_large = program.is_python and program.size > settings.most_bytes
+    if too_large:
+        _tell_size(server, program, settings)
+    if too_large or not (settings.enable and program.is_python):
         program.analysis = None
         show(server, program)
         return Stage.WHOLE
@@ -78,6 +83,12 @@ async def refresh(server: GradSenseServer, program: Program, stage: Stage = Stag
     program.analysis = reply
     show(server, program)
     return reply.reached
+
+
+def _tell_size(server: GradSenseServer, program: Program, settings: EditorSettings) -> None:
+    name = os.path.basename(program.path)
+    text = f"{name} has more than {settings.max_file_size:g} MB and is left alone (setting maxFileSize)"
+    configuration.tell(server, [text])
 
 
 def show(server: GradSenseServer, program: Program) -> None:

@@ -79,11 +79,12 @@ async def _explanations(session: Session, analysis: Analysis, findings: list[Fin
     explanations = []
     for finding in findings:
         own = [fix for fix in fixes.fixes if fix.finding == finding.index] if fixes is not None else []
-        explanations.append(Explanation(finding, tuple(own), await _rule(session, finding.code)))
+        explanations.append(Explanation(finding, tuple(own), await rule_of(session, finding.code)))
     return explanations
 
 
-async def _rule(session: Session, code: str) -> RuleView | None:
+async def rule_of(session: Session, code: str) -> RuleView | None:
+    """A rule with its page, asked for once."""
     if code not in session.rules:
         page = await session.ask(Explain(code), Page)
         if page is None or page.rule is None:

@@ -22,7 +22,8 @@ def register(server: GradSenseServer) -> None:
 
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
-        session.client = Client.of(params.capabilities, server.workspace.position_encoding)
+        name = params.client_info.name if params.client_info is not None else ""
+        session.client = Client.of(params.capabilities, server.workspace.position_encoding, name)
         session.change_folders(added=_folders(params), removed=())
         configuration.take(server, params.initialization_options)
         if session.client.pull:
