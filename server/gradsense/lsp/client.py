@@ -37,6 +37,7 @@ class Client:
         lens_refresh: it can be told to ask again for code lenses.
         progress: the server may show how far it is with work of its own.
         creates: an edit may create a file.
+        link_tooltips: links in a text may have a text of their own.
         icons: titles may have VS Code's icons in them.
         asks: a message may ask the person for a choice.
     """
@@ -60,6 +61,7 @@ class Client:
     lens_refresh: bool = False
     progress: bool = False
     creates: bool = False
+    link_tooltips: bool = False
     icons: bool = False
     asks: bool = False
 
@@ -100,6 +102,7 @@ class Client:
             inlay_refresh=has("workspace.inlay_hint.refresh_support"),
             lens_refresh=has("workspace.code_lens.refresh_support"),
             progress=has("window.work_done_progress"),
+            link_tooltips=has("text_document.document_link.tooltip_support"),
             icons=_WITH_ICONS.search(name) is not None,
             creates=types.ResourceOperationKind.Create in (operations or ()),
             asks=get_capability(capabilities, "window.show_message") is not None,

@@ -44,5 +44,6 @@ def register(server: GradSenseServer) -> None:
                     continue
                 start, end = (encode_column(text, column, session.client.encoding) for column in found.span())
                 place = types.Range(types.Position(span.line - 1, start), types.Position(span.line - 1, end))
-                links.append(types.DocumentLink(range=place, target=rule.url, tooltip=f"{rule.code} {rule.name}"))
+                tooltip = f"{rule.code} {rule.name}" if session.client.link_tooltips else None
+                links.append(types.DocumentLink(range=place, target=rule.url, tooltip=tooltip))
         return links
