@@ -268,8 +268,6 @@ class Worker:
             Cancelled: it was cancelled.
         """
         while True:
-            if self._cancelled:
-                raise Cancelled
             try:
                 item = self._items.get(timeout=max(0.0, min(_POLL, deadline - time.monotonic())))
             except queue.Empty:
@@ -278,16 +276,18 @@ class Worker:
                     break
                 continue
             if item is None:
-                if self._cancelled:
-                    raise Cancelled
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._process.wait(_LEAVE)
                 break
+            if self._cancelled:
+                break
             yield item
-        while not self._items.empty():
+        while not (self._cancelled or self._items.empty()):
             item = self._items.get()
             if item is not None:
                 yield item
+        if self._cancelled:
+            raise Cancelled
 
     def _read_events(self, stream: IO[bytes]) -> None:
         greeted = False
