@@ -115,7 +115,6 @@ async def test_the_three_lines_are_shown_until_the_next_edit(runs: Runs, tmp_pat
     await runs.told(lambda: len(runs.finished) == 1)
     steps = [value["kind"] for value in runs.progress]
     assert steps[0] == "begin" and steps[-1] == "end" and "report" in steps
-    assert any("train.py" in message.message for message in runs.editor.client.messages)
 
     runs.editor.edit(uri, (span(0, 0, 0, 0), "# a comment\n"))
     await runs.editor.barrier()
@@ -130,6 +129,7 @@ async def test_a_leak_is_shown_and_cleared_on_request(runs: Runs, tmp_path: Path
     uri = uri_of(runs, tmp_path, LEAK)
     report = await runs.run(uri)
     assert report["outcome"] == "grows" and report["verdict"] == "grows"
+    assert any("train.py: the graph grows" in message.message for message in runs.editor.client.messages)
     await runs.told(lambda: len(runs.finished) == 1)
     params = types.ExecuteCommandParams(command="gradsense.clearRun", arguments=[{"uri": uri}])
     await runs.editor.client.workspace_execute_command_async(params)
@@ -275,6 +275,8 @@ async def test_a_cell_runs_with_those_before_it(runs: Runs, tmp_path: Path) -> N
     assert report["outcome"] == "raises"
     drawn = {at(found, runs.editor, cells[2]) for found in await runs.shown(cells[2])}
     assert drawn == {"y = x.exp()", "y += 1", "y.sum().backward()"}
+    assert report["walk"] == {"path": cells[2], "line": 3}
+    assert (report["written"][0]["path"], report["written"][0]["line"]) == (cells[2], 2)
     runs.editor.edit(cells[1], (span(0, 0, 0, 0), "\n"))
     await runs.editor.barrier()
     assert await runs.shown(cells[2]) == []

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
+from gradsense.lsp.program import scheme_of
 from gradsense.run import words
 from gradsense.run.report import Frame, Report
 from gradsense.run.story import Part, story
@@ -81,6 +82,15 @@ class Locator:
         document = self._session.documents.get(self._session.documents.uri_of(path))
         return None if document is None else self._in_document(document, line)
 
+    def name(self, path: str, line: int) -> tuple[str, int]:
+        """A line of the program as the client can open it: a cell, or a document without a path, by its URI."""
+        found = self._in_program(line) if os.path.abspath(path) == os.path.abspath(self._path) else None
+        if found is None:
+            return path, line
+        document = self._session.documents.get(found[0])
+        uses_path = self._program.cells is None and scheme_of(found[0]) == "file"
+        return path if document is None or uses_path else found[0], found[1].start.line + 1
+
     def where(self, path: str, line: int) -> str:
         """A line's name for a person who looks at the program."""
         found = self.locate(path, line)
@@ -119,6 +129,31 @@ def shown(locator: Locator, program: str, report: Report) -> ShownRun:
         if found is not None:
             lines.append(Line(*found, part))
     return ShownRun(program, report, tuple(lines), locator)
+
+
+def report_of(report: Report, locator: Locator | None, path: str) -> dict[str, Any]:
+    """The report as the client gets it: with each line named by what it is in.
+
+    Args:
+        report: the report.
+        locator: finds the lines; None where nothing was run.
+        path: what the program was called, for lines that name no file.
+    """
+    value: dict[str, Any] = report.to_json() if locator is None else _named(report.to_json(), locator, path)
+    return value
+
+
+def _named(value: Any, locator: Locator, path: str) -> Any:
+    if isinstance(value, list):
+        return [_named(item, locator, path) for item in value]
+    if not isinstance(value, dict):
+        return value
+    named = {key: _named(item, locator, path) for key, item in value.items()}
+    if isinstance(named.get("line"), int):
+        name, named["line"] = locator.name(named.get("path") or path, named["line"])
+        if named.get("path"):
+            named["path"] = name
+    return named
 
 
 def diagnostics_of(run: ShownRun, *, related: bool) -> dict[str, list[types.Diagnostic]]:

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from gradsense.cli.formats.snippet import Mark, Snippet
@@ -32,7 +30,6 @@ _STYLES = {
 }
 _VERDICTS = {"confirmed": "red", "refuted": "green", "not-reached": "yellow"}
 _WIDEST_TEXT = 100
-_WIDEST_TABLE = 160
 _GUTTER = "  "
 
 
@@ -148,15 +145,12 @@ class _Page:
             ("allocated", [_size(row.allocated or None) for row in rows]),
             ("reserved", [_size(row.reserved or None) for row in rows]),
         ]
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-        shown = [(name, cells) for name, cells in columns if any(cell.strip() for cell in cells)]
-        for name, _ in shown:
-            table.add_column(name, justify="left" if not name else "right", no_wrap=True)
-        for cells in zip(*(cells for _, cells in shown), strict=True):
-            table.add_row(*cells)
+        shown = [[name, *cells] for name, cells in columns if any(cell.strip() for cell in cells)]
+        widths = [max(map(len, cells)) for cells in shown]
         self._terminal.print()
-        width = None if self._terminal.is_terminal else _WIDEST_TABLE
-        self._terminal.print(Padding(table, (0, 0, 0, 2)), width=width, crop=False)
+        for number, row in enumerate(zip(*shown, strict=True)):
+            text = "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+            self._terminal.print(Text(f"  {text}", style="bold" if number == 0 else ""))
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         report = self._report

@@ -2,7 +2,8 @@
 
 The argument is an object: `uri`, and of these what there is: `line` (from 0, within the cell if there is one), `cell`
 (the URI of a notebook's cell), `call` (an expression to run after the definitions), `device`, and `fix` (`code` and
-`title` of a fix to try on a copy). The answer is the report.
+`title` of a fix to try on a copy). The answer is the report, which `gradsense/runFinished` tells too. In it, the lines
+of a notebook are those of its cells, and `path` is the cell's URI.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from gradsense.lsp.features import diagnostics, inlay_refresh
 from gradsense.lsp.features.execute_command import work_done_token
 from gradsense.lsp.run_progress import Progress
 from gradsense.lsp.run_request import BadRequest, RunRequest, plan, predictions_of, read_request, source_of
-from gradsense.lsp.run_view import Locator, ShownRun, diagnostics_of, shown
+from gradsense.lsp.run_view import Locator, ShownRun, diagnostics_of, report_of, shown
 from gradsense.lsp.session import SETTLE_SECONDS
 from gradsense.run import words
 from gradsense.run.advice import advice
@@ -55,7 +56,6 @@ def register(server: GradSenseServer) -> None:
         except BadRequest as error:
             raise JsonRpcException(str(error), types.ErrorCodes.InvalidParams) from None
         if not session.settings_of(request.program).trusted:
-            server.tell_person(types.MessageType.Warning, UNTRUSTED)
             raise JsonRpcException(UNTRUSTED, _FAILED)
         return await _Run(server, request).answer()
 
@@ -91,6 +91,8 @@ class _Run:
         self._request = request
         self._loop = asyncio.get_running_loop()
         self._passes = 0
+        self._path = ""
+        self._locator: Locator | None = None
 
     @property
     def _program(self) -> Program:
@@ -111,13 +113,15 @@ class _Run:
         try:
             report = await self._report(running)
             ending = report.outcome
+            answer = report_of(report, self._locator, self._path)
+            self._server.protocol.notify(FINISHED, {"uri": self._program.uri, "report": answer})
         except Cancelled:
             # The protocol layer answers that the request was cancelled.
             raise asyncio.CancelledError from None
         finally:
             runner.end(running)
             self._progress.end(ending)
-        return report.to_json()
+        return answer
 
     async def _report(self, running: Running) -> Report:
         program = self._program
@@ -127,15 +131,16 @@ class _Run:
         step: Step | None = None
         try:
             step = await plan(self._server.session, self._request, source)
-            step = step.with_predictions(predictions_of(program, step.spec.path))
+            self._path = step.spec.path
+            self._locator = Locator(self._server.session, program, self._path)
+            step = step.with_predictions(predictions_of(program, self._path))
             if self._request.fix is not None:
                 return await self._try_fix(running, step, source, revision)
             report = await self._server.runner.run(running, step, self._hear)
         except (NothingToRun, NoInterpreter, WontStart) as error:
             report = Report("failed", Fault(type(error).__name__, str(error)))
-        if program.revision == revision and step is not None:
-            locator = Locator(self._server.session, program, step.spec.path)
-            show(self._server, shown(locator, program.uri, report))
+        if program.revision == revision and self._locator is not None:
+            show(self._server, shown(self._locator, program.uri, report))
         self._tell(report, step)
         return report
 
@@ -151,7 +156,8 @@ class _Run:
         self._progress.report("with the fix", always=True)
         report = await self._server.runner.run(running, fixed.step, self._hear)
         report = run_fix.compared(report, old, fixed)
-        self._notify(report)
+        # Its lines are those of the copy.
+        self._locator = None
         self._server.start(run_fix.offer(self._server, self._program, fixed, report, revision), "the offer of a fix")
         return report
 
@@ -173,16 +179,15 @@ class _Run:
             self._progress.report(f"pass {self._passes}")
 
     def _tell(self, report: Report, step: Step | None) -> None:
-        self._notify(report)
+        if self._request.token is not None:
+            # A client that follows the run under a token of its own shows itself what came of it.
+            return
         name = os.path.basename(self._program.path)
         text = f"{name}: {words.headline(report)}"
         advised = advice(report, step) if step is not None else None
         if advised:
             text = f"{text} ({advised})"
         self._server.tell_person(_kind(report), text)
-
-    def _notify(self, report: Report) -> None:
-        self._server.protocol.notify(FINISHED, {"uri": self._program.uri, "report": report.to_json()})
 
 
 def _kind(report: Report) -> types.MessageType:
