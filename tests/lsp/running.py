@@ -49,6 +49,17 @@ class Runs:
         def refresh(params: None) -> None:
             self.inlay_refreshes += 1
 
+    def forget(self) -> None:
+        """Begins anew, for another test in the same session."""
+        self.finished.clear()
+        self.questions.clear()
+        self.applied.clear()
+        self.answer = None
+        self.inlay_refreshes = 0
+        self.editor.progress.clear()
+        self.editor.published.clear()
+        self.editor.client.messages.clear()
+
     @property
     def progress(self) -> list[dict[str, Any]]:
         """What was told of progress, in order."""

@@ -18,7 +18,7 @@ from lsp.running import Runs, plain
 from lsp.test_lifecycle import gone
 
 pytestmark = [
-    pytest.mark.asyncio,
+    pytest.mark.asyncio(loop_scope="module"),
     pytest.mark.skipif(sys.platform != "linux", reason="reads /proc"),
 ]
 
@@ -73,10 +73,18 @@ def capabilities() -> types.ClientCapabilities:
     return told
 
 
-@pytest_asyncio.fixture
-async def runs(tmp_path: Path) -> AsyncIterator[Runs]:
-    async with editing(command=REAL, folder=tmp_path, capabilities=capabilities()) as editor:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def session(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Runs]:
+    """One server for most of the tests: from the second run on, an interpreter is ready."""
+    folder = tmp_path_factory.mktemp("workspace")
+    async with editing(command=REAL, folder=folder, capabilities=capabilities()) as editor:
         yield Runs(editor)
+
+
+@pytest.fixture
+def runs(session: Runs) -> Runs:
+    session.forget()
+    return session
 
 
 def uri_of(runs: Runs, folder: Path, text: str, name: str = "train.py") -> str:
@@ -295,16 +303,19 @@ async def test_nothing_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
         answer.cancel()
 
 
-async def test_a_session_that_ends_takes_its_run_and_what_is_kept_ready_with_it(runs: Runs, tmp_path: Path) -> None:
-    assert (await runs.run(uri_of(runs, tmp_path, MENDED)))["outcome"] == "clean"
-    kept = runs.workers()
-    assert len(kept) == 1
-    _, answer = runs.ask(uri_of(runs, tmp_path, ENDLESS, "endless.py"))
-    await runs.told_progress("pass")
-    workers = runs.workers()
-    assert await runs.editor.quit() == 0
-    assert await gone([*kept, *workers])
-    answer.cancel()
+async def test_a_session_that_ends_takes_its_run_and_what_is_kept_ready_with_it(tmp_path: Path) -> None:
+    async with editing(command=REAL, folder=tmp_path, capabilities=capabilities()) as editor:
+        runs = Runs(editor)
+        assert (await runs.run(uri_of(runs, tmp_path, MENDED)))["outcome"] == "clean"
+        kept = runs.workers()
+        assert len(kept) == 1
+        _, answer = runs.ask(uri_of(runs, tmp_path, ENDLESS, "endless.py"))
+        await runs.told_progress("pass")
+        workers = runs.workers()
+        assert workers == kept
+        assert await editor.quit() == 0
+        assert await gone([*kept, *workers])
+        answer.cancel()
 
 
 def _session_of(worker: int) -> list[int]:
