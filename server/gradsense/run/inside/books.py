@@ -10,6 +10,7 @@ from typing import Any
 
 from .places import Captured
 
+_clock = itertools.count(1)  # one for all: nodes of an earlier probe may still be there
 MARK = re.compile("\x1fgradsense:(\\d+)\x1f")
 
 
@@ -75,8 +76,7 @@ class Books:
     MOST, LONGEST = 40_000, 4096  # storages remembered, and writes to one of them
 
     def __init__(self) -> None:
-        self._clock = itertools.count(1)
-        self.tick: Callable[[], int] = self._clock.__next__
+        self.tick: Callable[[], int] = _clock.__next__
         self.fresh: list[int] = []
         self.nodes = 0
         self.writes: dict[int, list[Write]] = {}

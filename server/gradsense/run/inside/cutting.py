@@ -52,8 +52,12 @@ class Sites:
         self.functions: list[tuple[str, int, int]] = []
 
     def reached(self, path: str, line: int) -> bool:
-        """Whether the statement on a line was begun."""
-        return any(self.seen[number] for number in self._at(path, line))
+        """Whether the statement on a line was begun, or nobody can tell because its file was not rewritten."""
+        return not self.knows(path) or any(self.seen[number] for number in self._at(path, line))
+
+    def knows(self, path: str) -> bool:
+        """Whether a file was rewritten."""
+        return any(name == path for name, _, _ in self.lines)
 
     def statement(self, path: str, line: int) -> tuple[str, int]:
         """The file and the first line of the statement on a line, or the line itself where none is known."""

@@ -44,7 +44,7 @@ def _verdict(prediction: dict[str, Any], report: dict[str, Any], sites: Sites) -
     at = {sites.statement(place["path"], place["line"]) for place in _places(code, report)}
     if here in at:
         return "confirmed"
-    if not sites.reached(prediction["path"], prediction["line"]):
+    if not sites.knows(prediction["path"]) or not sites.reached(prediction["path"], prediction["line"]):
         return "not-reached"
     if code in GROWING:
         loops = {(row["path"], row["line"]) for row in report["passes"]}

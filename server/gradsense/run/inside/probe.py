@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import contextlib
 import gc
+import linecache
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -91,6 +92,8 @@ class Probe:
             SyntaxError: it is not Python as this interpreter understands it.
         """
         self.places.add(path)
+        if not linecache.getlines(path):
+            linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
         code: CodeType = compile(rewrite(text, path, self.sites), path, "exec", dont_inherit=True)
         return code
 
@@ -129,6 +132,7 @@ class Probe:
     def passes(self, items: Iterable[Any]) -> Iterator[Any]:
         """Goes through items and takes each for a pass of a training loop: for programs that were not rewritten."""
         frame = sys._getframe(1)
+        self.places.add(frame.f_code.co_filename)
         return self.loops.watch(items, frame.f_code.co_filename, frame.f_lineno)
 
     def report(self) -> dict[str, Any]:
