@@ -33,6 +33,7 @@ from gradsense.machine.values import (
     Unknown,
     Value,
     a_number,
+    parts_of,
 )
 
 TENSOR_FACTS = frozenset(
@@ -339,6 +340,8 @@ class Access(State):
                 if isinstance(setter, Function):
                     self.call(setter, [value, new], {}, None)
                     return
+            if value.is_module:
+                self._note_member(value, name, value.attributes.get(name), new, target)
             value.attributes[name] = new
             shown = f"{self._receiver_name(target)}.{name}"
             value.stores[name] = self.note_store(new, "attribute", shown, target, value_node, value)
@@ -355,6 +358,17 @@ class Access(State):
         elif isinstance(value, ProgramModule):
             value.frame.variables[name] = new
             value.frame.stores[name] = self.note_store(new, "name", name, target, value_node, None)
+
+    def _note_member(self, owner: Instance, name: str, before: Value, new: Value, target: ast.AST) -> None:
+        """Notes what an optimizer will not know of: layers in plain containers, and layers that came after it."""
+        if isinstance(new, ListValue | tuple | DictValue):
+            if any(isinstance(part, Instance) and part.is_module for part in parts_of(new)):
+                self.plainly_held.append((owner, name, self.here(target)))
+        elif isinstance(new, Instance) and new.is_module and isinstance(before, Instance) and self.optimizers:
+            old = {t for _, t in library.module_methods.tensors(before)}
+            for optimizer in self.optimizers:
+                if old & set(optimizer.parameters):
+                    self.replaced.append((new, optimizer, self.here(target)))
 
     @staticmethod
     def _receiver_name(target: ast.AST) -> str:

@@ -16,15 +16,18 @@ from gradsense.machine.events import (
     GraphLost,
     LossNeverWalked,
     NeverReached,
+    NothingToStep,
+    NotOptimized,
     RetainedWalk,
     WastedWalk,
 )
 from gradsense.machine.graph import Cut, Forward, Node, Store, Tensor, Walk
 from gradsense.machine.graph_search import reachable_without
+from gradsense.machine.library import module_methods
 from gradsense.machine.place import Place, PlaceKey
 from gradsense.machine.story import holder, in_frame_of
 from gradsense.machine.tri import YES
-from gradsense.machine.values import Optimizer
+from gradsense.machine.values import Instance, Optimizer, parts_of
 
 if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
@@ -37,6 +40,8 @@ def conclude(machine: Machine) -> None:
     _dead_terms(machine)
     _constant_gradients(machine)
     _never_reached(machine)
+    _nothing_to_step(machine)
+    _not_optimized(machine)
     _never_walked(machine)
     _wasted(machine)
     _unused(machine)
@@ -93,6 +98,8 @@ def _dead_terms(machine: Machine) -> None:
 
 def _constant_gradients(machine: Machine) -> None:
     """Gradients that a walked loss took for constants, although what they depend on is being trained."""
+    if machine.ended_early:
+        return
     for walk, cut in machine.constant_gradients:
         first = machine.grad_walks.get(id(cut))
         if first is None or first.root is None:
@@ -134,6 +141,28 @@ def _never_reached(machine: Machine) -> None:
                 machine.events.append(event)
 
 
+def _nothing_to_step(machine: Machine) -> None:
+    """Optimizers none of whose parameters ever gets a gradient, in a program all of whose walks are known."""
+    walks = [w for w in machine.walks if w.kind == "backward"]
+    if machine.ended_early or machine.is_unit or not walks or machine.escaped or not all(w.known for w in walks):
+        return
+    told = {e.parameter for e in machine.events if isinstance(e, NeverReached)}
+    for optimizer in machine.optimizers:
+        steps = [(place, order) for o, place, order in machine.steps if o is optimizer]
+        before = [w for w in walks if steps and w.order < steps[-1][1]]
+        own = optimizer.parameters
+        if not optimizer.complete or not own or not before or told & set(own):
+            continue
+        if all(p.parameter and p.needs is YES and not p.phantom and _has_none(p) for p in own):
+            event = NothingToStep(place=steps[-1][0], optimizer=optimizer.made, walk=before[-1])
+            machine.events.append(event)
+
+
+def _has_none(leaf: Tensor) -> bool:
+    """Whether nothing ever filled the leaf's `.grad`."""
+    return not leaf.contributions and not leaf.spent and not leaf.has_gradient and leaf.gradient is None
+
+
 def _unmoved(machine: Machine, stepped: list[Optimizer]) -> set[Tensor]:
     """Parameters that every walk reaches only through ops whose gradient is zero."""
     if not any(c.how in ZERO_GRADIENT for w in machine.walks for c in w.cuts):
@@ -151,6 +180,37 @@ def _unmoved(machine: Machine, stepped: list[Optimizer]) -> set[Tensor]:
         leaves = {n.accumulates for n in machine.below([machine.edge(r) for r in ends])}
         held = {p for p in leaves if p is not None and p.parameter and not p.phantom and p.contributions}
     return {p for p in held if p not in moved}
+
+
+def _not_optimized(machine: Machine) -> None:
+    """Parameters that get gradients, of layers that the optimizer of their module does not know of."""
+    if machine.ended_early or machine.is_unit or not machine.steps or not all(o.complete for o in machine.optimizers):
+        return
+    held = {p for o in machine.optimizers for p in o.parameters}
+    seen: set[PlaceKey] = set()
+
+    def look(module: Instance, optimizer: Optimizer, how: str, place: Place) -> None:
+        own = [t for _, t in module_methods.tensors(module)]
+        if place.key in seen or any(p in held for p in own):
+            return
+        for parameter in own:
+            given = [*parameter.contributions, *parameter.spent]
+            if given and parameter.needs is YES and not any(c.used == "update" for c in given):
+                seen.add(place.key)
+                event = NotOptimized(
+                    place=place, parameter=parameter, how=how, optimizer=optimizer.made, walk=given[0].walk
+                )
+                machine.events.append(event)
+                return
+
+    for module, optimizer, place in machine.replaced:
+        look(module, optimizer, "replaced", place)
+    for owner, name, place in machine.plainly_held:
+        beside = {t for _, t in module_methods.tensors(owner)}
+        steps = [o for o in machine.optimizers if beside & set(o.parameters)]
+        for part in parts_of(owner.attributes.get(name)) if steps else ():
+            if isinstance(part, Instance) and part.is_module:
+                look(part, steps[0], "list", place)
 
 
 LOSS_NAME = re.compile(r"loss|(^|_)err(or)?(_|$|[A-Z])|cost|objective", re.IGNORECASE)

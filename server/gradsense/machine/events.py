@@ -518,6 +518,36 @@ class NeverReached(Event):
 
 
 @dataclass(eq=False, kw_only=True)
+class NothingToStep(Event):
+    """An optimizer's step, and no walk of the whole program gives one of its parameters a gradient.
+
+    Attributes:
+        optimizer: where the optimizer was made.
+        walk: the last walk before the step.
+    """
+
+    optimizer: Place
+    walk: Walk
+
+
+@dataclass(eq=False, kw_only=True)
+class NotOptimized(Event):
+    """A parameter gets gradients and no optimizer steps it, although that of its module steps what is beside it.
+
+    Attributes:
+        how: `list` (a module holds its layer in a plain list, tuple or dictionary) or `replaced` (the module was put
+            in the place of another one after the optimizer was made).
+        optimizer: where the optimizer was made.
+        walk: the walk that gave it a gradient.
+    """
+
+    parameter: Tensor
+    how: str
+    optimizer: Place
+    walk: Walk
+
+
+@dataclass(eq=False, kw_only=True)
 class StaleValue(Event):
     """Computed from parameters before the loop and walked every pass, saving nothing: no error, never up to date."""
 

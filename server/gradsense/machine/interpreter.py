@@ -132,6 +132,7 @@ class Machine(Statements):
         self.forwards = []
         self.walks = []
         self.steps = []
+        self.replaced = []
         self.failures = []
         self.sites = {}
         self.doubts = {}

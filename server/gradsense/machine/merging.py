@@ -12,12 +12,23 @@ from gradsense.machine.events import (
     LossNeverWalked,
     NeverReached,
     NoGraph,
+    NothingToStep,
+    NotOptimized,
     RetainedWalk,
 )
 from gradsense.machine.interpreter import Machine
 
 # What is said of a whole program holds only if no path shows otherwise.
-ON_ALL_PATHS = (RetainedWalk, LossNeverWalked, DeadTerm, NeverReached, GradientsDiscarded, ForwardUnused)
+ON_ALL_PATHS = (
+    RetainedWalk,
+    LossNeverWalked,
+    DeadTerm,
+    NeverReached,
+    NothingToStep,
+    NotOptimized,
+    GradientsDiscarded,
+    ForwardUnused,
+)
 # What another path can take back.
 REVOCABLE = (*ON_ALL_PATHS, NoGraph, AnomalyOn, InplaceAllowed)
 

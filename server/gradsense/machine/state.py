@@ -132,6 +132,10 @@ class State(Walking):
         self.sites: dict[tuple[object, ...], bool] = {}
         # Why it was not, where it was not.
         self.doubts: dict[tuple[object, ...], str] = {}
+        # Modules that hold others in a plain container: the holder, the attribute, and where it was set.
+        self.plainly_held: list[tuple[Instance, str, Place]] = []
+        # Modules that took another's place after an optimizer had its parameters: the new one, the optimizer, where.
+        self.replaced: list[tuple[Instance, Optimizer, Place]] = []
         # A cell of a notebook is being run for the second time.
         self.rerunning = False
 

@@ -64,7 +64,7 @@ from collections.abc import Iterable, Iterator
 
 from gradsense.fixes.fix import Fix
 from gradsense.machine.books import ZERO_GRADIENT
-from gradsense.machine.events import NeverReached
+from gradsense.machine.events import NeverReached, NothingToStep
 from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
 from gradsense.rules.finding import Severity
@@ -72,25 +72,33 @@ from gradsense.rules.repairs.cuts import uncut
 from gradsense.rules.wording import tensor_name
 
 
-class GradientCut(Rule[NeverReached]):
+class GradientCut(Rule[NeverReached | NothingToStep]):
     code, name = "GS411", "gradient-cut"
-    listens_to = NeverReached
+    listens_to = (NeverReached, NothingToStep)
     outcome = "silent"
 
-    def severity(self, event: NeverReached) -> Severity:
+    def severity(self, event: NeverReached | NothingToStep) -> Severity:
+        if isinstance(event, NothingToStep):
+            return Severity.WARNING
         # `detach()` is written on purpose more often than by mistake.
         return Severity.INFORMATION if event.cut.how in ("detach", "data", "detach_") else Severity.WARNING
 
-    def message(self, event: NeverReached) -> str:
+    def message(self, event: NeverReached | NothingToStep) -> str:
+        if isinstance(event, NothingToStep):
+            return "no walk gives any parameter of this optimizer a gradient: the step changes nothing"
         parameter = tensor_name(event.parameter, "a parameter that the optimizer steps")
         if event.cut.how in ZERO_GRADIENT:
             return f"the gradient of `{event.cut.how}` is zero everywhere: {parameter} never moves"
         return f"the graph to {parameter} ends here (`{event.cut.how}`): it never gets a gradient"
 
-    def related(self, event: NeverReached) -> Iterable[tuple[Place, str]]:
+    def related(self, event: NeverReached | NothingToStep) -> Iterable[tuple[Place, str]]:
+        if isinstance(event, NothingToStep):
+            yield event.optimizer, "the optimizer is made here"
+            yield event.walk.place, "walked here"
+            return
         yield event.parameter.made, "the parameter is made here"
         yield event.walk.place, "walked here"
 
-    def fixes(self, event: NeverReached) -> Iterator[Fix]:
-        if self.severity(event) is not Severity.INFORMATION:
+    def fixes(self, event: NeverReached | NothingToStep) -> Iterator[Fix]:
+        if isinstance(event, NeverReached) and self.severity(event) is not Severity.INFORMATION:
             yield from uncut(event.cut, event.walk.place.node, trusted=False)

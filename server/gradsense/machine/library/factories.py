@@ -143,7 +143,7 @@ def _from_data(machine: Machine, name: str, first: Value, arguments: list[Value]
     cuts = merge_cuts(t.cuts for t in tensors)
     lost = [t for t in tensors if machine.needs_grad(t) is not NO]
     if lost:
-        cuts = (*cuts, Cut("torch.tensor", machine.here()))
+        cuts = (*cuts, Cut("torch.tensor", machine.here(), tuple(lost)))
         if requires is True and any(machine.needs_grad(t) is YES for t in lost):
             machine.report(GraphLost(place=machine.here(), how="tensor", cuts=cuts, tensor=made))
     unknowns = [p for p in parts if isinstance(p, Unknown)]
