@@ -3,7 +3,7 @@
 ## What happens
 
 `parameters()` lists what `nn.Module` registered: attributes that are modules or parameters, and what `ModuleList`,
-`ModuleDict` and their kin hold. Layers in a plain list or dictionary are not among them, and neither are layers that took
+`ModuleDict` and their kin hold. Layers in a plain list or dictionary are not among them. Nor are layers that took
 another's place after the optimizer was made: the optimizer still holds the old ones. The backward fills their `.grad`,
 nothing raises, and they stay as they were initialised.
 
