@@ -144,7 +144,9 @@ def _never_reached(machine: Machine) -> None:
 def _nothing_to_step(machine: Machine) -> None:
     """Optimizers none of whose parameters ever gets a gradient, in a program all of whose walks are known."""
     walks = [w for w in machine.walks if w.kind == "backward"]
-    if machine.ended_early or machine.is_unit or not walks or machine.escaped or not all(w.known for w in walks):
+    if machine.ended_early or machine.is_unit or not walks or machine.escaped:
+        return
+    if not all(w.known for w in walks) or not all(machine.sites.values()):
         return
     told = {e.parameter for e in machine.events if isinstance(e, NeverReached)}
     for optimizer in machine.optimizers:
