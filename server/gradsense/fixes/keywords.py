@@ -21,7 +21,6 @@ INPLACE_POSITION = {
     "feature_alpha_dropout": 3, "elu": 2, "hardsigmoid": 1, "hardswish": 1, "hardtanh": 3, "leaky_relu": 2, "mish": 1,
     "relu": 1, "relu6": 1, "rrelu": 4, "selu": 1, "silu": 1, "threshold": 3,
 }  # fmt: skip
-_PLAIN_EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
 
 
 def set_keyword(
@@ -167,7 +166,8 @@ def _argument(call: cst.Call, name: str, position: int | None) -> cst.Arg | None
 
 
 def _with_argument(call: cst.Call, name: cst.Name, value: cst.BaseExpression) -> cst.Call:
-    new = cst.Arg(value, keyword=name, equal=_PLAIN_EQUAL)
+    equal = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+    new = cst.Arg(value, keyword=name, equal=equal)
     if not call.args:
         return call.with_changes(args=[new], whitespace_before_args=cst.SimpleWhitespace(""))
     arguments = list(call.args)

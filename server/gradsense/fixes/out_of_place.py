@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import libcst as cst
 
@@ -24,21 +24,6 @@ from gradsense.fixes.tree import (
 )
 from gradsense.syntax.source import Source
 
-_OPERATORS: dict[type[cst.BaseAugOp], Callable[..., cst.BaseBinaryOp]] = {
-    cst.AddAssign: cst.Add,
-    cst.SubtractAssign: cst.Subtract,
-    cst.MultiplyAssign: cst.Multiply,
-    cst.MatrixMultiplyAssign: cst.MatrixMultiply,
-    cst.DivideAssign: cst.Divide,
-    cst.FloorDivideAssign: cst.FloorDivide,
-    cst.ModuloAssign: cst.Modulo,
-    cst.PowerAssign: cst.Power,
-    cst.BitAndAssign: cst.BitAnd,
-    cst.BitOrAssign: cst.BitOr,
-    cst.BitXorAssign: cst.BitXor,
-    cst.LeftShiftAssign: cst.LeftShift,
-    cst.RightShiftAssign: cst.RightShift,
-}
 _CONDITIONAL = (
     ast.Lambda,
     ast.IfExp,
@@ -87,7 +72,8 @@ def _augmented(source: Source, tree: ast.Module, statement: ast.AugAssign, *, it
         return None
     before, after = _spaces(old.operator)
     plain = cst.SimpleWhitespace("" if after.empty else " ")
-    operator = _OPERATORS[type(old.operator)](before, after)
+    # `AddAssign` and `Add`, and so on.
+    operator = getattr(cst, type(old.operator).__name__.removesuffix("Assign"))(before, after)
     value = cst.BinaryOperation(left.deep_clone(), operator, as_operand(old.value, operator, right=True))
     target = cst.AssignTarget(left, whitespace_before_equal=before, whitespace_after_equal=plain)
     return excerpt.replace((old, cst.Assign([target], value)))

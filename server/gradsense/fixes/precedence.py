@@ -2,50 +2,56 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import libcst as cst
 
-_ATOMS = (
-    cst.Name,
-    cst.Attribute,
-    cst.Call,
-    cst.Subscript,
-    cst.SimpleString,
-    cst.FormattedString,
-    cst.List,
-    cst.ListComp,
-    cst.Set,
-    cst.SetComp,
-    cst.Dict,
-    cst.DictComp,
-    cst.Ellipsis,
-)
 # How tightly the binary operators bind, as the Python language reference orders them.
-_BINDS: dict[type[cst.CSTNode], int] = {
-    cst.BitOr: 1,
-    cst.BitXor: 2,
-    cst.BitAnd: 3,
-    cst.LeftShift: 4,
-    cst.RightShift: 4,
-    cst.Add: 5,
-    cst.Subtract: 5,
-    cst.Multiply: 6,
-    cst.MatrixMultiply: 6,
-    cst.Divide: 6,
-    cst.FloorDivide: 6,
-    cst.Modulo: 6,
-    cst.Power: 8,
+_BINDS = {
+    "BitOr": 1,
+    "BitXor": 2,
+    "BitAnd": 3,
+    "LeftShift": 4,
+    "RightShift": 4,
+    "Add": 5,
+    "Subtract": 5,
+    "Multiply": 6,
+    "MatrixMultiply": 6,
+    "Divide": 6,
+    "FloorDivide": 6,
+    "Modulo": 6,
+    "Power": 8,
 }
 _UNARY = 7
 _AWAIT = 9
 _ATOM = 10
 
 
+@cache
+def _atoms() -> tuple[type[cst.BaseExpression], ...]:
+    return (
+        cst.Name,
+        cst.Attribute,
+        cst.Call,
+        cst.Subscript,
+        cst.SimpleString,
+        cst.FormattedString,
+        cst.List,
+        cst.ListComp,
+        cst.Set,
+        cst.SetComp,
+        cst.Dict,
+        cst.DictComp,
+        cst.Ellipsis,
+    )
+
+
 def binds(expression: cst.BaseExpression) -> int:
     """How tightly an expression holds together: 0 for a lambda or a comparison, 10 for an atom."""
-    if expression.lpar or isinstance(expression, _ATOMS):
+    if expression.lpar or isinstance(expression, _atoms()):
         return _ATOM
     if isinstance(expression, cst.BinaryOperation):
-        return _BINDS[type(expression.operator)]
+        return _BINDS[type(expression.operator).__name__]
     if isinstance(expression, cst.UnaryOperation):
         return 0 if isinstance(expression.operator, cst.Not) else _UNARY
     if isinstance(expression, cst.Await):
@@ -60,12 +66,12 @@ def bracketed(expression: cst.BaseExpression) -> cst.BaseExpression:
 
 def as_receiver(expression: cst.BaseExpression) -> cst.BaseExpression:
     """The expression so that `.method` may follow it."""
-    return expression if expression.lpar or isinstance(expression, _ATOMS) else bracketed(expression)
+    return expression if expression.lpar or isinstance(expression, _atoms()) else bracketed(expression)
 
 
 def as_operand(expression: cst.BaseExpression, operator: cst.BaseBinaryOp, *, right: bool) -> cst.BaseExpression:
     """The expression so that it may stand beside a binary operator, with brackets where they keep its meaning."""
-    own, needed = binds(expression), _BINDS[type(operator)]
+    own, needed = binds(expression), _BINDS[type(operator).__name__]
     if isinstance(operator, cst.Power):
         fits = own > needed or (right and own >= _UNARY)
     else:
@@ -75,7 +81,7 @@ def as_operand(expression: cst.BaseExpression, operator: cst.BaseBinaryOp, *, ri
 
 def method_call(receiver: cst.BaseExpression, *methods: str) -> cst.BaseExpression:
     """`receiver.method()`, brackets around the receiver where it needs them."""
-    if receiver.lpar and isinstance(receiver, _ATOMS):
+    if receiver.lpar and isinstance(receiver, _atoms()):
         # Brackets that only hold a chain over several lines go on holding it.
         inner = receiver.with_changes(lpar=[], rpar=[])
         call = _chain(inner, methods)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ast
 import re
+from typing import TYPE_CHECKING
 
 import libcst as cst
-from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from gradsense.fixes.fix import Edits
 from gradsense.fixes.tree import ancestors
 from gradsense.syntax.edits import TextEdit
 from gradsense.syntax.source import Source
 from gradsense.syntax.spans import Span
+
+if TYPE_CHECKING:
+    from libcst.metadata import CodeRange
 
 _WORD = re.compile(r"\w")
 # A statement longer than this is a table of data; libcst would take a noticeable time over it.
@@ -32,6 +35,8 @@ class Excerpt:
         self._source = source
         self._span = span
         self._text = source.slice(span)
+        from libcst.metadata import MetadataWrapper, PositionProvider
+
         wrapper = MetadataWrapper(module, unsafe_skip_copy=True)
         self.module = wrapper.module
         ranges = wrapper.resolve(PositionProvider)
@@ -128,7 +133,9 @@ class Excerpt:
         Returns:
             None where nothing would change or the result is no longer Python.
         """
-        visitor = _Replace({id(old): new for old, new in changes})
+        from gradsense.fixes.replacing import Replacing
+
+        visitor = Replacing({id(old): new for old, new in changes})
         try:
             changed = self.module.visit(visitor)
         except (cst.CSTValidationError, RecursionError):
@@ -150,18 +157,6 @@ class Excerpt:
         column = span.column - (shift if span.line == first else 0)
         end_column = span.end_column - (shift if span.end_line == first else 0)
         return (span.line - first + 1, column, span.end_line - first + 1, end_column)
-
-
-class _Replace(cst.CSTTransformer):
-    def __init__(self, changes: dict[int, cst.CSTNode]) -> None:
-        super().__init__()
-        self._changes = changes
-
-    def on_visit(self, node: cst.CSTNode) -> bool:
-        return id(node) not in self._changes
-
-    def on_leave(self, original_node: cst.CSTNode, updated_node: cst.CSTNodeT) -> cst.CSTNodeT:
-        return self._changes.get(id(original_node), updated_node)  # type: ignore[return-value]
 
 
 def _key(where: CodeRange) -> tuple[int, int, int, int]:

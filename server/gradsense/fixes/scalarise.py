@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 
 import libcst as cst
-import libcst.matchers as m
 
 from gradsense.fixes.fix import Edits, combine
 from gradsense.fixes.precedence import method_call
@@ -15,9 +14,7 @@ from gradsense.fixes.values import has_no_graph_form, is_number
 from gradsense.syntax.source import Source
 
 # `.item()` alone does what these do before it.
-_NEEDLESS = m.Call(
-    func=m.Attribute(attr=m.OneOf(*(m.Name(name) for name in ("detach", "cpu", "clone", "contiguous")))), args=[]
-)
+_NEEDLESS = ("detach", "cpu", "clone", "contiguous")
 _STORES = {"append": 0, "appendleft": 0, "add": 0, "put": 0, "push": 0, "insert": 1, "update": 0}
 
 
@@ -98,9 +95,12 @@ def _item(source: Source, tree: ast.Module, expression: ast.expr) -> Edits | Non
     found = excerpt.expression(expression) if excerpt else None
     if excerpt is None or found is None:
         return None
+    # Not at the top: it would load libcst.
+    import libcst.matchers as m
+
     bare = found
     while True:
-        if m.matches(bare, _NEEDLESS):
+        if m.matches(bare, m.Call(func=m.Attribute(attr=m.OneOf(*map(m.Name, _NEEDLESS))), args=[])):
             assert isinstance(bare, cst.Call) and isinstance(bare.func, cst.Attribute)
             inner = bare.func.value
         elif m.matches(bare, m.Attribute(attr=m.Name("data"))):
