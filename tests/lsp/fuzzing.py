@@ -52,7 +52,7 @@ class Trial:
         document, typist = self._documents[name], self._typists[name]
         before = typist.text
         change = next(typist.edits())
-        document.change([_event(before, change)], document.version + 1, ENCODING)
+        document.change([event_of(before, change)], document.version + 1, ENCODING)
         assert document.text == typist.text, "the document is not what was typed"
         self._analyse(name, Stage.GLANCE)
         if self._random.random() < 0.4:
@@ -97,7 +97,8 @@ def gathered() -> list[Program]:
     return [program for program in read_all() if all(map(is_valid, program.files.values()))]
 
 
-def _event(text: str, change: Change) -> types.TextDocumentContentChangePartial:
+def event_of(text: str, change: Change) -> types.TextDocumentContentChangePartial:
+    """A change in the protocol's words."""
     start, end = _position(text, change.start), _position(text, change.end)
     return types.TextDocumentContentChangePartial(range=types.Range(start, end), text=change.text)
 

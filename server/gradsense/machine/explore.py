@@ -15,7 +15,7 @@ from gradsense.machine.modules import Workspace
 from gradsense.machine.outcomes import Exploration, Facts, Outcome
 from gradsense.machine.paths import Paths
 from gradsense.machine.state import Knowledge
-from gradsense.machine.trees import forget
+from gradsense.machine.trees import declares_globals, forget, is_main_guard
 from gradsense.machine.units import Unit, assigns_anew, units_of
 from gradsense.machine.values import origin_of
 from gradsense.syntax.parse import ParsedModule
@@ -83,6 +83,8 @@ class Explorer:
         self._outcomes: dict[ast.AST | None, Outcome] = {}
         self._shown: list[ast.AST | None] = []
         self._left_out: set[str] = set()
+        self._known_units: list[Unit] | None = None
+        self._was_seen = False
         self._places: set[tuple[int, int]] = set()
 
     # ------------------------------------------------------------------ changes
@@ -95,6 +97,7 @@ class Explorer:
             outside: whether anything else did.
         """
         self.is_seen = self.is_settled = False
+        self._known_units = None
         functions = set(functions)
         self._level.drop_made()
         forget(functions)
@@ -103,9 +106,9 @@ class Explorer:
         if outside or (level is not None and functions & level.found.called):
             self.all_changed()
             return
-        for unit in units_of(self.program.tree):
+        for unit in self._all_units() if methods_too else ():
             # A method is run on an object of which other methods decide what is certain.
-            if methods_too and unit.cls is not None and unit.node in self._outcomes:
+            if unit.cls is not None and unit.node in self._outcomes:
                 self._outcomes[unit.node].stale = True
         for node, outcome in self._outcomes.items():
             if node in functions or not functions.isdisjoint(outcome.found.called):
@@ -166,7 +169,7 @@ class Explorer:
             shown.append(node)
             start.goes_on(self._outcomes[node])
         else:
-            self.is_seen = True
+            self.is_seen = self._was_seen = True
             self.is_settled = self.is_settled or not first_path_only
             if not (self.frozen or self.frozen_level):
                 for gone in self._outcomes.keys() - set(shown):
@@ -191,8 +194,9 @@ class Explorer:
         for unit, _ in self._units():
             node = unit.node if unit is not None else None
             known = self._outcomes.get(node)
-            if known is None or (known.stale and node in wanted and not self._is_frozen(known)):
-                if time.monotonic() + (known.seconds if known is not None else 0) < until:
+            new = known is None and (self._was_seen or unit is None)
+            if new or (known is not None and known.stale and node in wanted and not self._is_frozen(known)):
+                if time.monotonic() + self._seconds_for(known) < until:
                     self._run_unit(unit, start, 1, time.monotonic() + self.limits.seconds, whole=False)
                 elif unit is None:
                     # Without it nothing else can be known.
@@ -201,6 +205,13 @@ class Explorer:
                 shown.append(node)
                 start.goes_on(self._outcomes[node])
         self._shown = shown + [node for node in self._outcomes if node not in shown]
+
+    def _seconds_for(self, known: Outcome | None) -> float:
+        """About how long one path of a unit takes."""
+        if known is not None:
+            return known.seconds
+        level = self._outcomes.get(None)
+        return 0.0 if level is None or self._level.ready() else level.seconds
 
     def _nearest(self, functions: Collection[ast.AST]) -> set[ast.AST | None]:
         """The units that functions are looked at in: they themselves, or what gets to them the fastest."""
@@ -213,20 +224,27 @@ class Explorer:
                 wanted.add(min(entering, key=lambda node: self._outcomes[node].seconds))
         return wanted
 
+    def _all_units(self) -> list[Unit]:
+        if self._known_units is None:
+            self._known_units = units_of(self.program.tree)
+        return self._known_units
+
     def _units(self) -> Iterator[tuple[Unit | None, bool]]:
         """The module level and then all units that nothing before them reached; whether more of the class follow."""
-        units = units_of(self.program.tree)
+        units = self._all_units()
         self._places = {(n.lineno, n.col_offset) for u in units for n in (u.node, u.cls) if n is not None}
         yield None, False
         called = set(self._already_called)
         if None in self._outcomes:
             called |= self._outcomes[None].found.called
-        for number, unit in enumerate(units, 1):
+        of_class: dict[ast.ClassDef | None, list[Unit]] = {}
+        for unit in units:
+            of_class.setdefault(unit.cls, []).append(unit)
+        for unit in units:
             if unit.node in called:
                 continue
             called.add(unit.node)
-            more = any(later.cls is unit.cls and later.node not in called for later in units[number:])
-            yield unit, more
+            yield unit, any(other.node not in called for other in of_class[unit.cls])
             if unit.node in self._outcomes:
                 called |= self._outcomes[unit.node].found.called
 
@@ -248,6 +266,7 @@ class Explorer:
         keys = {event.key for event in machines[0].events}
         on_first = frozenset(id(event) for event in found.events if event.key in keys)
         if unit is None:
+            self._give_up_level(paths, until)
             found.walks_by_itself = bool(machines[0].walks)
             if whole:
                 for cell in machines[0].walking_cells[:RERUN_CELLS]:
@@ -269,14 +288,24 @@ class Explorer:
             outcome.go_on_from(self._outcomes.get(node))
         self._outcomes[node] = outcome
 
+    def _give_up_level(self, paths: Paths, until: float) -> None:
+        """Where the program runs when it is started as a script, units start from what an import of it leaves."""
+        body = self.program.tree.body
+        if self._level.is_hopeless and any(map(is_main_guard, body)) and not declares_globals(self.program.tree):
+            self._level = paths.level = ModuleLevel(as_imported=True)
+            self._run_level(paths, until)
+
     def _prepare_level(self, paths: Paths, start: _Start, until: float) -> None:
         """Has the module level as it is when all units before this one were run, too."""
         if not start.clean:
             self._level.forget()
         elif not self._level.ready():
-            machine = paths.machine({}, until)
-            machine.run_program()
-            self._level.keep(machine)
+            self._run_level(paths, until)
+
+    def _run_level(self, paths: Paths, until: float) -> None:
+        machine = paths.machine({}, until)
+        machine.run_program(as_imported=self._level.as_imported)
+        self._level.keep(machine)
 
     # ------------------------------------------------------------------ what serves on
 

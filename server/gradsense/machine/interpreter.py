@@ -15,6 +15,7 @@ from gradsense.machine.limits import IMPORTS, STACK, OutOfBudget
 from gradsense.machine.shelf import Kept, Loading
 from gradsense.machine.state import CONTROL
 from gradsense.machine.statements import Statements
+from gradsense.machine.trees import is_main_guard
 from gradsense.machine.tri import Tri
 from gradsense.machine.values import External, ListValue, ProgramModule, Unknown, Value
 from gradsense.syntax.parse import ParsedModule
@@ -49,13 +50,20 @@ class Machine(Statements):
         self.loading: list[Loading] = []
         self.taken: dict[Kept, None] = {}
 
-    def run_program(self) -> None:
-        """Runs the module level of the program."""
+    def run_program(self, *, as_imported: bool = False) -> None:
+        """Runs the module level of the program.
+
+        Args:
+            as_imported: without what stands under `if __name__ == "__main__":`.
+        """
         cells = self.program.source.cells
+        body = self.program.tree.body
         if cells:
             self._guarded(lambda: self._run_cells(None))
+        elif as_imported:
+            self._guarded(lambda: self.run_block([s for s in body if not is_main_guard(s)]))
         else:
-            self._guarded(lambda: self.run_block(self.program.tree.body))
+            self._guarded(lambda: self.run_block(body))
 
     def rerun_cell(self, index: int) -> None:
         """Runs the cells up to one of them, and that one again."""

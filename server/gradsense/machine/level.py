@@ -32,11 +32,15 @@ class ModuleLevel:
     It serves as long as it is static and what the functions did to it can be undone; where not, the module level is run
     again before each.
 
+    Args:
+        as_imported: it is run as an import runs it, without what stands under `if __name__ == "__main__":`.
+
     Attributes:
         again: whether the object that is made next may be wanted once more.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, as_imported: bool = False) -> None:
+        self.as_imported = as_imported
         self.again = True
         self._state: MachineState | None = None
         self._heap = Heap(())
@@ -61,6 +65,11 @@ class ModuleLevel:
             return
         self._state, self._heap, self._untouched = machine.state(), heap, [part.heap for part in untouched]
         self._elsewhere = elsewhere | heap.ids
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether it does things that cannot be undone, so that it has to be run again before each unit."""
+        return self._hopeless
 
     def forget(self) -> None:
         """Something was learnt: the module level has to be run again."""

@@ -70,7 +70,7 @@ class Paths:
         machine = self.machine(forced, deadline)
         level = self.level
         if unit is None or not level.put_into(machine):
-            machine.run_program()
+            machine.run_program(as_imported=unit is not None and level.as_imported)
             if not forced:
                 level.keep(machine)
         if unit is not None:

@@ -38,3 +38,19 @@ def nodes_of(tree: ast.AST) -> Iterator[ast.AST]:
                     todo += value
                 elif isinstance(value, ast.AST):
                     todo.append(value)
+
+
+def is_main_guard(statement: ast.stmt) -> bool:
+    """Whether this is `if __name__ == "__main__":` over nothing but calls, so that it defines nothing."""
+    if not isinstance(statement, ast.If) or statement.orelse or not isinstance(statement.test, ast.Compare):
+        return False
+    sides = [statement.test.left, *statement.test.comparators]
+    names = any(isinstance(side, ast.Name) and side.id == "__name__" for side in sides)
+    main = any(isinstance(side, ast.Constant) and side.value == "__main__" for side in sides)
+    calls = all(isinstance(part, ast.Expr) for part in statement.body)
+    return len(sides) == 2 and names and main and isinstance(statement.test.ops[0], ast.Eq) and calls
+
+
+def declares_globals(tree: ast.Module) -> bool:
+    """Whether a function of the file may set a variable of the module."""
+    return any(isinstance(node, ast.Global) for node in nodes_of(tree))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
@@ -29,12 +29,12 @@ class Stretch:
     def between(cls, old: Sequence[str], new: Sequence[str]) -> Stretch:
         """What differs between two texts, given as lines."""
         shorter = min(len(old), len(new))
-        start = 0
-        while start < shorter and old[start] == new[start]:
-            start += 1
-        tail = 0
-        while tail < shorter - start and old[-1 - tail] == new[-1 - tail]:
-            tail += 1
+        start = _alike(shorter, lambda begin, end: old[begin:end] == new[begin:end])
+        both = (len(old), len(new))
+        tail = _alike(
+            shorter - start,
+            lambda begin, end: old[both[0] - end : both[0] - begin] == new[both[1] - end : both[1] - begin],
+        )
         return cls(start, len(old) - tail, len(new) - tail)
 
     @property
@@ -54,6 +54,21 @@ class Stretch:
         if line > self.old_end:
             return line + self.delta
         return max(1, min(line, self.new_end))
+
+
+def _alike(most: int, same_between: Callable[[int, int], bool]) -> int:
+    """How many of two rows of things are the same, from the first on; long stretches are compared at once."""
+    done, step = 0, 64
+    while done < most:
+        step = min(step, most - done)
+        if same_between(done, done + step):
+            done += step
+            step *= 2
+        elif step == 1:
+            break
+        else:
+            step //= 2
+    return done
 
 
 @dataclass
@@ -209,10 +224,14 @@ def last_line_of(statement: ast.stmt) -> int:
 def shift(tree: ast.AST, delta: int) -> None:
     """Moves a node and all in it down by some lines."""
     if delta:
-        for fields in fields_of(tree):
-            if "lineno" in fields:
-                fields["lineno"] += delta
-                fields["end_lineno"] += delta
+        shift_all((fields for fields in fields_of(tree) if "lineno" in fields), delta)
+
+
+def shift_all(places: Iterable[dict[str, int]], delta: int) -> None:
+    """Moves nodes, given as what they hold, down by some lines."""
+    for fields in places:
+        fields["lineno"] += delta
+        fields["end_lineno"] += delta
 
 
 def moved(tree: ast.AST, stretch: Stretch) -> None:

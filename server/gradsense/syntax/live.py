@@ -13,7 +13,16 @@ from dataclasses import dataclass, field, replace
 
 from gradsense.syntax.depth import limit_depth
 from gradsense.syntax.draft import attempt
-from gradsense.syntax.grafting import Grafting, Stretch, first_line_of, last_line_of, moved, shift
+from gradsense.syntax.grafting import (
+    Grafting,
+    Stretch,
+    fields_of,
+    first_line_of,
+    last_line_of,
+    moved,
+    shift,
+    shift_all,
+)
 from gradsense.syntax.parse import ParsedModule, parse
 from gradsense.syntax.source import Source
 from gradsense.syntax.spans import Problem
@@ -110,6 +119,7 @@ class LiveModule:
         """Reads everything, and keeps nothing."""
         self.module = parse(source)
         self._gone: list[ast.stmt] = []
+        self._places: dict[ast.stmt, list[dict[str, int]]] = {}
         # What can be changed in part: a text without cells, read as Python reads it.
         whole = _is_plain(source) and isinstance(attempt(source.text), ast.Module) if self.module.problems else True
         self._rigid = not _is_plain(source) or (whole and bool(self.module.problems))
@@ -131,6 +141,7 @@ class LiveModule:
         body = self.module.tree.body
         body[:] = grafting.merge(list(body), fresh.tree.body)
         self._unread = []
+        self._places.clear()
         return self._settle(grafting, source, fresh.problems)
 
     def _update_part(self, source: Source, stretch: Stretch) -> Edit | None:
@@ -191,8 +202,9 @@ class LiveModule:
         body = self.module.tree.body
         kept = body[part.end :]
         merged = grafting.merge(body[part.first : part.end], tree.body)
-        for statement in kept:
-            shift(statement, stretch.delta)
+        self._shift(kept, stretch.delta)
+        for statement in body[part.first : part.end]:
+            self._places.pop(statement, None)
         body[part.first :] = merged + kept
         old_last = part.last - stretch.delta
         outside = [(a, b) for a, b in self._unread if b < part.start or a > old_last]
@@ -202,6 +214,17 @@ class LiveModule:
         others = [p for p in self.module.problems if p.last_line < part.start or p.line > old_last]
         moved_ones = [replace(p, line=stretch.moved(p.line), end_line=stretch.moved(p.last_line)) for p in others]
         return self._settle(grafting, source, tuple(sorted([*moved_ones, *problems], key=lambda p: p.line)))
+
+    def _shift(self, statements: Sequence[ast.stmt], delta: int) -> None:
+        """Moves whole statements; where their nodes are is looked up once."""
+        if not delta:
+            return
+        for statement in statements:
+            places = self._places.get(statement)
+            if places is None:
+                places = [fields for fields in fields_of(statement) if "lineno" in fields]
+                self._places[statement] = places
+            shift_all(places, delta)
 
     def _settle(self, grafting: Grafting, source: Source, problems: tuple[Problem, ...]) -> Edit:
         for statement in [*self._gone, *grafting.gone]:

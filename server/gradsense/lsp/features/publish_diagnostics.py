@@ -23,6 +23,9 @@ def tell(server: GradSenseServer, program: Program) -> None:
         del program.published[uri]
     for uri, part in parts.items():
         name = diagnostics.result_id(server, part)
+        if server.session.client.versions:
+            # What was told of an older version may be thought out of date, even where it is the same.
+            name = f"{name} {part.version}"
         if program.published.get(uri) != name:
             program.published[uri] = name
             _publish(server, part)
