@@ -365,7 +365,7 @@ def _fields(cls: ClassValue) -> list[tuple[str, ast.expr | None]] | None:
 _GENERATORS: WeakKeyDictionary[ast.AST, bool] = notes()
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=8)
 def _has_yield(text: str) -> bool:
     return "yield" in text
 

@@ -105,7 +105,7 @@ def code_of(place: Place) -> Code:
     return _code(place.source, place.source.text)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)
 def _code(source: Source, text: str) -> Code:
     # While somebody types, the same source has one text after another.
     del text
