@@ -58,6 +58,18 @@ HELD = {
         "trainer.meter.sum",
         15,
     ),
+    "a hook that holds its own tensor": (
+        "for i in range(9):\n    h = net(torch.ones(3, 2))\n    h.register_hook(lambda g, h=h: None)\n"
+        "    (h * h).sum().backward()\n",
+        "h",
+        13,
+    ),
+    "a cache": (
+        "import functools\n@functools.lru_cache(None)\ndef norm(i):\n    return net.weight.norm()\n"
+        "for i in range(9):\n    norm(i)\n    step()\n",
+        "norm.cache",
+        14,
+    ),
     "a local variable": (
         "def train():\n    total = 0\n    while True:\n        total += step()\n"
         "        if total.item() < 0:\n            break\ntrain()\n",

@@ -26,6 +26,10 @@ class LoopSite:
         self.path, self.line, self.last, self.in_forward = path, line, last, in_forward
         self.steps = self.foreign = False
 
+    def spot(self) -> dict[str, Any]:
+        """Path and line."""
+        return {"path": self.path, "line": self.line}
+
     @classmethod
     def of(cls, path: str, node: Loop, in_forward: bool) -> LoopSite:
         """The site of a loop in a program's text."""

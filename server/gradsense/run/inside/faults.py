@@ -40,13 +40,14 @@ AUTOGRAD = re.compile(
             "leaf variable has been moved into the graph interior",
             "expected to have finished reduction in the prior iteration",
             "marked ready twice",
+            "more than one element of the written-to tensor refers to a single memory location",
             NAN.pattern,
         )
     )
 )
 WRITES = re.compile(
     "leaf Variable that requires grad|modified inplace|Can't detach views in-place|don't support automatic "
-    "differentiation|Inplace update to inference tensor"
+    "differentiation|Inplace update to inference tensor|more than one element of the written-to tensor"
 )
 OWN_OPERATIONS = 8  # writes named at most
 

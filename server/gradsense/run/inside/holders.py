@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections import deque
 from collections.abc import Collection, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from types import (
     BuiltinFunctionType,
+    CellType,
     CodeType,
     FrameType,
     FunctionType,
@@ -19,8 +21,15 @@ from typing import Any
 
 import torch
 
+from .books import note_of
 from .graph import read
-from .places import Places
+from .memory import live_tensors
+from .places import Captured, Places
+
+
+@lru_cache
+def _cached() -> None: ...
+
 
 LONGEST, DEEPEST, WIDEST = 400_000, 12, 20_000  # objects looked at, steps from a name, items of one container
 PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), range, slice, CodeType, BuiltinFunctionType)
@@ -37,6 +46,8 @@ class Holder:
         owner: for an attribute, the class that it is of; for a variable, the function, or an empty name.
         path: the file that the owner stands in.
         kept: the nodes of earlier passes that it holds.
+        made: the stack where one of the tensors was computed.
+        defined: for a function that nobody names, such as a hook, where it is defined.
         count: how many tensors.
     """
 
@@ -45,17 +56,20 @@ class Holder:
         self.root, self.attribute, self.path = way.root, way.attribute, way.path
         self.kept = kept
         self.count = 1
+        self.made: Captured = ()
+        self.defined: tuple[str, int] | None = None
 
 
 class _Way:
     """How an object was come by."""
 
-    __slots__ = ("attribute", "depth", "element", "kind", "name", "path", "root")
+    __slots__ = ("attribute", "defined", "depth", "element", "kind", "name", "path", "root")
 
     def __init__(self, name: str, kind: str, root: str, path: str) -> None:
         self.name, self.kind, self.root, self.path = name, kind, root, path
         self.element = ""
         self.attribute = ""
+        self.defined: tuple[str, int] | None = None
         self.depth = 0
 
     def into(self, step: str) -> _Way:
@@ -77,9 +91,17 @@ def find_holders(frame: FrameType, places: Places, kept: Collection[int]) -> lis
         frame: where the loop stands.
         kept: nodes of earlier passes that are still alive.
     """
-    found: dict[tuple[str, str], Holder] = {}
     nodes = frozenset(kept)
-    for tensor, way in _tensors(frame, places):
+    found = _collect(_tensors(frame, places), nodes)
+    if not found:
+        found = _collect(_held_by_functions(places, nodes), nodes)
+    return _carriers(list(found.values()))
+
+
+def _collect(tensors: Iterator[tuple[Any, _Way]], nodes: frozenset[int]) -> dict[tuple[str, str], Holder]:
+    """The holders by name and element."""
+    found: dict[tuple[str, str], Holder] = {}
+    for tensor, way in tensors:
         held = _reach(tensor) & nodes
         if not held:
             continue
@@ -87,9 +109,30 @@ def find_holders(frame: FrameType, places: Places, kept: Collection[int]) -> lis
         if key in found:
             found[key].kept |= held
             found[key].count += 1
-        else:
-            found[key] = Holder(way, held)
-    return _carriers(list(found.values()))
+            continue
+        holder = found[key] = Holder(way, held)
+        note = note_of(tensor.grad_fn) if tensor.grad_fn is not None else None
+        holder.made = note.stack if note is not None else ()
+        holder.defined = way.defined
+    return found
+
+
+def _held_by_functions(places: Places, nodes: frozenset[int]) -> Iterator[tuple[Any, _Way]]:
+    """Tensors that functions hold which have no name themselves: a hook that holds its own tensor, for one."""
+    for tensor in live_tensors():
+        if not _reach(tensor) & nodes:
+            continue
+        for holder in gc.get_referrers(tensor):
+            if type(holder) not in (tuple, CellType):
+                continue
+            for function in gc.get_referrers(holder):
+                owners = gc.get_referrers(function) if type(function) is tuple else [function]
+                for owner in owners:
+                    if isinstance(owner, FunctionType) and places.is_user(owner.__code__.co_filename):
+                        for item, way in _inside_function(owner):
+                            if item is tensor and isinstance(way, _Way):
+                                way.defined = (owner.__code__.co_filename, owner.__code__.co_firstlineno)
+                                yield tensor, way
 
 
 def _carriers(holders: list[Holder]) -> list[Holder]:
@@ -175,6 +218,9 @@ def _inside(value: Any, places: Places) -> Iterator[tuple[Any, Any]]:
         yield value.func, ".func"
         yield value.args, ".args"
         yield value.keywords, ".keywords"
+        return
+    elif isinstance(value, type(_cached)):
+        yield from ((item, ".cache") for item in gc.get_referents(value) if isinstance(item, dict))
         return
     elif isinstance(value, GeneratorType):
         if value.gi_frame is not None:

@@ -109,7 +109,10 @@ def holders_of(judged: list[Judged], probe: Probe) -> list[dict[str, Any]]:
         holders = [holder for holder in item.run.holders if holder.kept - item.later]
         carrying = [holder for holder in holders if not stores.is_fresh(holder, site)]
         for holder in carrying or holders:
-            where = stores.line_of(holder, site) or {"path": site.path, "line": site.line}
+            made = probe.places.innermost(holder.made)
+            where = stores.line_of(holder, site) or (made.spot() if made is not None else site.spot())
+            if holder.defined is not None:
+                where = dict(zip(("path", "line"), holder.defined))
             if any((row["path"], row["line"]) == (where["path"], where["line"]) for row in rows):
                 continue  # the same one by another name
             row = {
