@@ -10,7 +10,8 @@ export function editors() {
   const installs = process.env.CI === "true" && process.getuid?.() === 0 && existsSync("/etc/debian_version");
   if (!installs || PACKAGES.every(isInstalled)) return;
   console.log(`Installing ${PACKAGES.join(" and ")}`);
-  const apt = (...args) => spawnSync("apt-get", args, { stdio: "ignore", env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" } });
+  const apt = (...args) =>
+    spawnSync("apt-get", args, { stdio: "ignore", env: { ...process.env, DEBIAN_FRONTEND: "noninteractive" } });
   apt("update");
   const done = apt("install", "-y", "--no-install-recommends", ...PACKAGES);
   // The tests that need it say that they were skipped.

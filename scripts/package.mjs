@@ -72,9 +72,10 @@ export async function makePackage(target = thisPlatform(), python = undefined) {
 
 /** The Python libraries for a platform, downloaded once as long as the lock file stays. */
 function libraries(python, target) {
-  const lock = createHash("sha256").update(readFileSync(join(ROOT, "requirements.lock")));
-  lock.update(readFileSync(join(ROOT, "scripts", "libraries.py")));
-  const folder = join(OUT, "libs", `${target}-${lock.digest("hex").slice(0, 12)}`);
+  const made = createHash("sha256");
+  for (const name of ["requirements.lock", "pyproject.toml", "scripts/libraries.py"])
+    made.update(readFileSync(join(ROOT, name)));
+  const folder = join(OUT, "libs", `${target}-${made.digest("hex").slice(0, 12)}`);
   if (existsSync(join(folder, ".whole"))) return folder;
   console.log(`Downloading the server's libraries for ${target} ...`);
   const done = spawnSync(python, [join(ROOT, "scripts", "libraries.py"), folder, target], { encoding: "utf8" });
@@ -114,7 +115,15 @@ function isCarried(path) {
 /** What the package is made of: should any of it change, it is made anew. */
 function fingerprint() {
   const hash = createHash("sha256");
-  const sources = [...CARRIED, "client/src", "package.json", "package-lock.json", "requirements.lock", "scripts"];
+  const sources = [
+    ...CARRIED,
+    "client/src",
+    "package.json",
+    "package-lock.json",
+    "requirements.lock",
+    "pyproject.toml",
+    "scripts",
+  ];
   for (const name of sources) {
     const path = join(ROOT, name);
     if (existsSync(path)) addTo(hash, path);

@@ -41,8 +41,12 @@ async function conversation(child, path) {
     child.stdin.write(Buffer.concat([Buffer.from(`Content-Length: ${body.length}\r\n\r\n`), body]));
   };
   const until = async (wanted) => {
-    for await (const message of messages) if (wanted(message)) return message;
-    throw new Error("The server said nothing more.");
+    // Not a loop over the messages: leaving one would end them.
+    for (;;) {
+      const { value, done } = await messages.next();
+      if (done) throw new Error("The server said nothing more.");
+      if (wanted(value)) return value;
+    }
   };
   const capabilities = { textDocument: { publishDiagnostics: {} } };
   send({ id: 1, method: "initialize", params: { processId: process.pid, rootUri: null, capabilities } });

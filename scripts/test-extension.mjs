@@ -12,7 +12,7 @@ import { makePackage } from "./package.mjs";
 
 const TESTS = join(ROOT, "tests", "vscode");
 const BUILT = join(ROOT, "out", "tests");
-const SHOTS = join(ROOT, "out", "screenshots");
+export const SHOTS = join(ROOT, "out", "screenshots");
 const BROWSERS = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge"];
 const MAC_BROWSERS = ["Google Chrome", "Chromium", "Microsoft Edge"].map(
   (name) => `/Applications/${name}.app/Contents/MacOS/${name}`,

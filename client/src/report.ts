@@ -42,6 +42,8 @@ export interface Report {
   walk: Place | null;
   saved: (Place & { op: string }) | null;
   written: (Place & { op: string })[];
+  /** The line of the walk that freed what this one needed. */
+  freed: Place | null;
   forward: Frame[];
   backward: Frame[];
   passes: Pass[];
@@ -55,6 +57,8 @@ export interface Report {
   cost: { plain: number | null; anomaly: number | null; probe: number | null };
   output: string;
   notes: string[];
+  /** What became of a fix that was tried on a copy. */
+  fix: { title: string; clean: boolean; sameLoss: boolean | null } | null;
 }
 
 type Raw = Record<string, unknown>;
@@ -70,6 +74,7 @@ export function readReport(value: unknown): Report {
     walk: place(raw.walk),
     saved: withOp(raw.saved),
     written: list(raw.written).flatMap((item) => withOp(item) ?? []),
+    freed: place(raw.freed),
     forward: list(raw.forward_traceback).map(frame),
     backward: list(raw.backward_traceback).map(frame),
     passes: list(raw.passes).map(pass),
@@ -91,6 +96,7 @@ export function readReport(value: unknown): Report {
     cost: { plain: number(cost.plain), anomaly: number(cost.anomaly), probe: number(cost.probe) },
     output: text(raw.output),
     notes: list(raw.notes).map(text),
+    fix: raw.fix ? fixTried(object(raw.fix)) : null,
   };
 }
 
@@ -108,6 +114,7 @@ export function summaryOf(report: Report): string {
       if (report.saved) parts.push(`Saved${at(report.saved)}${report.saved.op ? ` by ${report.saved.op}` : ""}.`);
       const write = report.written[0];
       if (write) parts.push(`Written${at(write)}.`);
+      if (report.freed) parts.push(`Freed by the walk${at(report.freed)}.`);
       break;
     }
     case "grows": {
@@ -130,6 +137,18 @@ export function summaryOf(report: Report): string {
   return parts.join(" ");
 }
 
+/**
+ * The passes of the loop that tells most: the one whose graph grows most, or else the one with most passes.
+ *
+ * A step may have loops within loops, and the passes of all of them are reported in the order in which they ended.
+ */
+export function tellingPasses(passes: readonly Pass[]): Pass[] {
+  const loops = new Map<number | null, Pass[]>();
+  for (const pass of passes) loops.set(pass.line, [...(loops.get(pass.line) ?? []), pass]);
+  const growth = (loop: Pass[]) => (loop.at(-1)?.nodes ?? 0) - (loop[0]?.nodes ?? 0);
+  return [...loops.values()].sort((a, b) => growth(b) - growth(a) || b.length - a.length)[0] ?? [];
+}
+
 /** Whether there is something to look at. */
 export function isTrouble(report: Report): boolean {
   return !["clean", "cancelled"].includes(report.outcome) || report.silent.length > 0;
@@ -138,6 +157,11 @@ export function isTrouble(report: Report): boolean {
 function firstLine(message: string): string {
   const [line = ""] = message.trim().split("\n");
   return line.length > 220 ? `${line.slice(0, 217)}...` : line;
+}
+
+function fixTried(raw: Raw): Report["fix"] {
+  const same = raw.same_loss;
+  return { title: text(raw.title), clean: raw.clean === true, sameLoss: typeof same === "boolean" ? same : null };
 }
 
 function frame(value: unknown): Frame {

@@ -3,7 +3,7 @@
 import { basename } from "node:path";
 import { bytes, escaped } from "./html";
 import { memoryPlot } from "./memoryPlot";
-import { type Frame, type Place, type Report, summaryOf } from "./report";
+import { type Frame, type Place, type Report, summaryOf, tellingPasses } from "./report";
 
 export interface Assets {
   style: string;
@@ -52,6 +52,7 @@ export function reportBody(report: Report, title: string): string {
   return [
     heading(report, title),
     error(report),
+    fix(report),
     story(report),
     traceback("Forward: where the value was made", report.forward),
     traceback("Backward: where it failed", report.backward),
@@ -64,6 +65,17 @@ export function reportBody(report: Report, title: string): string {
   ]
     .filter(Boolean)
     .join("\n");
+}
+
+function fix({ fix }: Report): string {
+  if (!fix) return "";
+  const loss = { true: "the losses of the first passes are the same", false: "the losses differ", null: "" }[
+    `${fix.sameLoss}`
+  ];
+  const words = [fix.clean ? "the step runs clean with it" : "the step is not clean with it", loss]
+    .filter(Boolean)
+    .join("; ");
+  return section("The fix that was tried", `<p><b>${escaped(fix.title)}</b>: ${escaped(words)}.</p>`);
 }
 
 function heading(report: Report, title: string): string {
@@ -83,12 +95,13 @@ function story(report: Report): string {
   const rows: [string, Place, string][] = [];
   if (report.saved) rows.push(["saved", report.saved, report.saved.op]);
   for (const write of report.written) rows.push(["written", write, write.op]);
+  if (report.freed) rows.push(["freed", report.freed, ""]);
   if (report.walk) rows.push(["walked", report.walk, ""]);
   const items = rows.map(
     ([role, place, op]) =>
       `<li class="${role}"><b>${role}</b> ${link(place)}${op ? ` by <code>${escaped(op)}</code>` : ""}</li>`,
   );
-  return section("Three lines", items.length ? `<ul class="story">${items.join("")}</ul>` : "");
+  return section("The lines", items.length ? `<ul class="story">${items.join("")}</ul>` : "");
 }
 
 function traceback(title: string, frames: readonly Frame[]): string {
@@ -113,7 +126,8 @@ function memory(report: Report): string {
   const gpu = report.passes.some((pass) => pass.allocated !== null);
   const cell = (value: number | null, form: (value: number) => string = String) =>
     `<td>${value === null ? "" : escaped(form(value))}</td>`;
-  const rows = report.passes.map((pass, index) => {
+  const passes = tellingPasses(report.passes);
+  const rows = passes.map((pass, index) => {
     const device = gpu ? cell(pass.allocated, bytes) + cell(pass.reserved, bytes) : "";
     const graph =
       cell(pass.nodes) + cell(pass.saved_tensors) + cell(pass.saved_bytes, bytes) + cell(pass.alive_bytes, bytes);
@@ -122,7 +136,7 @@ function memory(report: Report): string {
   const device = gpu ? "<th>allocated</th><th>reserved</th>" : "";
   const head = `<tr><th>pass</th><th>graph nodes</th><th>tensors saved</th><th>bytes saved</th><th>alive after</th>${device}</tr>`;
   const table = `<table><thead>${head}</thead><tbody>${rows.join("")}</tbody></table>`;
-  return section("Memory, pass by pass", `${words ? `<p>${words}</p>` : ""}${memoryPlot(report.passes)}${table}`);
+  return section("Memory, pass by pass", `${words ? `<p>${words}</p>` : ""}${memoryPlot(passes)}${table}`);
 }
 
 function holders(report: Report): string {

@@ -121,6 +121,23 @@ export class Editor {
     await this.page.waitForSelector(".quick-input-widget", { state: "hidden" });
   }
 
+  /** Rests the mouse on a word of a line. */
+  async hover(line: string, word: string, within?: string): Promise<void> {
+    const box = await this.line(line, within).locator("span", { hasText: word }).last().boundingBox();
+    if (!box) throw new Error(`"${word}" is not on the screen`);
+    await this.page.mouse.move(box.x + 4, box.y + box.height / 2);
+    await this.page.mouse.move(box.x + 6, box.y + box.height / 2);
+  }
+
+  /** Waits until words are shown at the end of a line. */
+  async tells(words: string): Promise<void> {
+    const shown = (wanted: string) =>
+      [...document.querySelectorAll(".view-line span")].some((span) =>
+        getComputedStyle(span, "::after").content.includes(wanted),
+      );
+    await this.page.waitForFunction(shown, words);
+  }
+
   /** The line of the editor that shows a text. */
   line(text: string, within = ".monaco-editor"): Locator {
     return this.page.locator(`${within} .view-line`, { hasText: text }).first();

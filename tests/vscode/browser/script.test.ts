@@ -24,16 +24,17 @@ test("a squiggle stands under the words to change, and the status item counts it
 test("marks and words tell the rest of the story", () =>
   editor.watch("marks", async () => {
     await editor.goTo(16, 9);
-    await editor.page.waitForFunction(() => document.querySelectorAll(".cgmr.codicon, .cgmr").length >= 3);
+    for (const words of ["sigmoid saved it here", "written here", "walked here"]) await editor.tells(words);
+    // An icon for each of the three lines.
+    await editor.eventually(async () =>
+      assert.equal(await editor.page.locator(".margin-view-overlays .cgmr").count(), 3),
+    );
     await editor.shot("script-marks");
   }));
 
 test("hovering explains", () =>
   editor.watch("hover", async () => {
-    const box = await editor.line("h += self.skip(x)").locator("span", { hasText: "skip" }).last().boundingBox();
-    assert.ok(box);
-    await editor.page.mouse.move(box.x + 4, box.y + box.height / 2);
-    await editor.page.mouse.move(box.x + 6, box.y + box.height / 2);
+    await editor.hover("h += self.skip(x)", "skip");
     const hover = editor.page.locator(".monaco-hover:visible", { hasText: "GS201" }).first();
     await hover.waitFor();
     await editor.eventually(async () => {

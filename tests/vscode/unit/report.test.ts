@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { memoryPlot } from "../../../client/src/memoryPlot";
-import { isTrouble, type Pass, readReport, summaryOf } from "../../../client/src/report";
+import { isTrouble, type Pass, readReport, summaryOf, tellingPasses } from "../../../client/src/report";
 import { reportPage } from "../../../client/src/reportHtml";
 import { reportText } from "../../../client/src/reportText";
 
@@ -91,4 +91,16 @@ test("on a GPU the plot shows what is allocated, and a line for what is reserved
 
 test("one pass is no plot", () => {
   assert.equal(memoryPlot([pass(10)]), "");
+});
+
+test("of loops within loops, the one that grows is shown", () => {
+  const row = (line: number, nodes: number): Pass => ({ ...pass(100), line, nodes });
+  const inner = [row(5, 4), row(5, 4), row(5, 4), row(5, 4)];
+  const outer = [row(9, 4), row(9, 9)];
+  assert.deepEqual(
+    tellingPasses([...inner.slice(0, 2), ...outer.slice(0, 1), ...inner.slice(2), ...outer.slice(1)]),
+    outer,
+  );
+  assert.deepEqual(tellingPasses(inner), inner);
+  assert.deepEqual(tellingPasses([]), []);
 });
