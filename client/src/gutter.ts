@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 import { isOurs } from "./selectors";
 import { SECTION, setting } from "./settings";
-import { type Finding, type Mark, marksOf, type Role, SOURCES, touches } from "./story";
+import { type Finding, type Mark, marksOf, type Role, RUN, SOURCES, touches } from "./story";
 
 const ROLES: readonly Role[] = ["saved", "written", "walked", "made"];
 const RENEW_MS = 60;
@@ -53,10 +53,13 @@ export class Gutter implements vscode.Disposable {
     const wanted = setting<string>("gutterMarks");
     const findings = wanted === "off" ? [] : allFindings();
     const active = vscode.window.activeTextEditor;
+    // What a run found out stands at its lines already, as inlay text.
+    const ran = new Set(findings.filter(({ source }) => source === RUN).map(({ uri, line }) => `${uri}:${line}`));
     const told = active ? findings.filter((found) => touches(found, ...placeOf(active))) : [];
     const shown = wanted === "atCursor" ? told : findings;
     for (const editor of vscode.window.visibleTextEditors) {
-      if (isOurs(editor.document)) this.decorate(editor, shown.flatMap(marksOf), told.flatMap(marksOf));
+      const words = told.flatMap(marksOf).filter(({ uri, line }) => !ran.has(`${uri}:${line}`));
+      if (isOurs(editor.document)) this.decorate(editor, shown.flatMap(marksOf), words);
     }
   }
 
@@ -103,6 +106,7 @@ function allFindings(): Finding[] {
       uri: uri.toString(),
       line: diagnostic.range.start.line,
       code: codeOf(diagnostic),
+      source: diagnostic.source ?? "",
       related: (diagnostic.relatedInformation ?? []).map(({ location, message }) => ({
         uri: location.uri.toString(),
         line: location.range.start.line,

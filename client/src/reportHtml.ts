@@ -1,6 +1,5 @@
 // The report of a run as a page: what happened, where, and what each pass left in memory.
 
-import { basename } from "node:path";
 import { bytes, escaped } from "./html";
 import { memoryPlot } from "./memoryPlot";
 import { type Frame, type Place, type Report, summaryOf, tellingPasses } from "./report";
@@ -28,8 +27,11 @@ const VERDICTS: Record<string, string> = {
   varying: "Varying: the passes are of different sizes.",
 };
 
+/** What a person calls a line of a file. */
+export type Naming = (path: string, line: number) => string;
+
 /** The whole page, which may load nothing but its own style and script. */
-export function reportPage(report: Report, title: string, assets: Assets): string {
+export function reportPage(report: Report, title: string, assets: Assets, name: Naming): string {
   const policy = `default-src 'none'; style-src ${assets.cspSource}; script-src 'nonce-${assets.nonce}'`;
   return `<!DOCTYPE html>
 <html lang="en">
@@ -41,25 +43,26 @@ export function reportPage(report: Report, title: string, assets: Assets): strin
 <title>${escaped(title)}</title>
 </head>
 <body>
-${reportBody(report, title)}
+${reportBody(report, title, name)}
 <script nonce="${assets.nonce}" src="${escaped(assets.script)}"></script>
 </body>
 </html>`;
 }
 
 /** What the page shows. */
-export function reportBody(report: Report, title: string): string {
+export function reportBody(report: Report, title: string, name: Naming): string {
+  const link = linkBy(name);
   return [
     heading(report, title),
     error(report),
     fix(report),
-    story(report),
-    traceback("Forward: where the value was made", report.forward),
-    traceback("Backward: where it failed", report.backward),
+    story(report, link),
+    traceback("Forward: where the value was made", report.forward, link),
+    traceback("Backward: where it failed", report.backward, link),
     memory(report),
-    holders(report),
-    silent(report),
-    predictions(report),
+    holders(report, link),
+    silent(report, link),
+    predictions(report, link),
     output(report),
     facts(report),
   ]
@@ -91,7 +94,7 @@ function error(report: Report): string {
   return `<pre class="error"><b>${escaped(report.error.type)}</b>: ${escaped(report.error.message)}</pre>`;
 }
 
-function story(report: Report): string {
+function story(report: Report, link: Link): string {
   const rows: [string, Place, string][] = [];
   if (report.saved) rows.push(["saved", report.saved, report.saved.op]);
   for (const write of report.written) rows.push(["written", write, write.op]);
@@ -104,7 +107,8 @@ function story(report: Report): string {
   return section("The lines", items.length ? `<ul class="story">${items.join("")}</ul>` : "");
 }
 
-function traceback(title: string, frames: readonly Frame[]): string {
+function traceback(title: string, frames: readonly Frame[], link: Link): string {
+  const frameItem = frameItemBy(link);
   const mine = frames.filter((frame) => frame.user);
   const others = frames.length - mine.length;
   if (frames.length === 0) return "";
@@ -115,9 +119,11 @@ function traceback(title: string, frames: readonly Frame[]): string {
   return section(title, shown + all);
 }
 
-function frameItem(frame: Frame): string {
-  const code = frame.text ? `<code class="line">${escaped(frame.text.trim())}</code>` : "";
-  return `<li class="${frame.user ? "user" : "library"}">${link(frame)} in <code>${escaped(frame.name)}</code>${code}</li>`;
+function frameItemBy(link: Link): (frame: Frame) => string {
+  return (frame) => {
+    const code = frame.text ? `<code class="line">${escaped(frame.text.trim())}</code>` : "";
+    return `<li class="${frame.user ? "user" : "library"}">${link(frame)} in <code>${escaped(frame.name)}</code>${code}</li>`;
+  };
 }
 
 function memory(report: Report): string {
@@ -139,14 +145,14 @@ function memory(report: Report): string {
   return section("Memory, pass by pass", `${words ? `<p>${words}</p>` : ""}${memoryPlot(passes)}${table}`);
 }
 
-function holders(report: Report): string {
+function holders(report: Report, link: Link): string {
   const items = report.holders.map(
     (held) => `<li><code>${escaped(held.name)}</code> ${held.path ? link(held) : ""}</li>`,
   );
   return section("Who holds the graphs", items.length ? `<ul>${items.join("")}</ul>` : "");
 }
 
-function silent(report: Report): string {
+function silent(report: Report, link: Link): string {
   const items = report.silent.map(
     (fault) =>
       `<li>${link(fault)} ${escaped(fault.what)}${fault.written ? `, written ${link(fault.written)}` : ""}</li>`,
@@ -154,7 +160,7 @@ function silent(report: Report): string {
   return section("Wrong without an error", items.length ? `<ul>${items.join("")}</ul>` : "");
 }
 
-function predictions(report: Report): string {
+function predictions(report: Report, link: Link): string {
   const items = report.predictions.map(
     (said) =>
       `<li><code>${escaped(said.code)}</code> ${link(said)} <b class="${escaped(said.verdict)}">${escaped(said.verdict)}</b></li>`,
@@ -184,9 +190,11 @@ function facts(report: Report): string {
   return facts.length ? `<footer><ul>${facts.map((fact) => `<li>${escaped(fact)}</li>`).join("")}</ul></footer>` : "";
 }
 
-function link({ path, line }: Place): string {
-  const target = `data-path="${escaped(path)}" data-line="${line}"`;
-  return `<a href="#" ${target}>${escaped(basename(path))}:${line}</a>`;
+type Link = (place: Place) => string;
+
+function linkBy(name: Naming): Link {
+  return ({ path, line }) =>
+    `<a href="#" data-path="${escaped(path)}" data-line="${line}">${escaped(name(path, line))}</a>`;
 }
 
 function section(title: string, content: string): string {

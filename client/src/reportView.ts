@@ -2,7 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
-import { openPlace } from "./places";
+import { nameOf, openPlace } from "./places";
 import type { Report } from "./report";
 import { reportPage } from "./reportHtml";
 import { reportText } from "./reportText";
@@ -63,12 +63,13 @@ export class ReportView implements vscode.Disposable {
 
   private fill({ webview }: vscode.WebviewPanel, { report, title }: Shown): void {
     const asset = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(this.media(), name)).toString();
-    webview.html = reportPage(report, title, {
+    const assets = {
       style: asset("report.css"),
       script: asset("report.js"),
       cspSource: webview.cspSource,
       nonce: randomBytes(16).toString("base64url"),
-    });
+    };
+    webview.html = reportPage(report, title, assets, nameOf);
   }
 
   private async receive(message: { action?: string; path?: string; line?: number }): Promise<void> {

@@ -5,10 +5,11 @@ import {
   ExecuteCommandRequest,
   type LanguageClient,
   type ProgressToken,
+  type StaticFeature,
   WorkDoneProgress,
 } from "vscode-languageclient/node";
 import { log, textOf } from "./logging";
-import { isTrouble, type Report, readReport, summaryOf } from "./report";
+import { isTrouble, type Report, readReport } from "./report";
 import type { ReportView } from "./reportView";
 import type { Server } from "./server";
 import { setting } from "./settings";
@@ -25,6 +26,14 @@ export interface Step {
 
 const RUN = "gradsense.runStep";
 const CLEAR = "gradsense.clearRun";
+const LONGEST = 220;
+
+/** What the server tells when a run is over; without a message where it asks the person something itself. */
+interface Finished {
+  uri: string;
+  report: unknown;
+  message: string | null;
+}
 
 /** At most one run at a time. */
 export class Runs implements vscode.Disposable {
@@ -43,10 +52,8 @@ export class Runs implements vscode.Disposable {
   ) {
     server.intercept = (command, [step]) => (command === RUN && isStep(step) ? this.run(step) : undefined);
     this.watches = server.onDidMakeClient((client) => {
-      client.onNotification("gradsense/runFinished", (params: { uri: string; report: unknown }) => {
-        // Those that this client asked for are told by the answer; this is for those that the server started itself.
-        if (!this.busy) this.finished(readReport(params.report), { uri: params.uri });
-      });
+      client.registerFeature(announcement());
+      client.onNotification("gradsense/runFinished", (params: Finished) => this.finished(params));
     });
   }
 
@@ -95,13 +102,7 @@ export class Runs implements vscode.Disposable {
     this.become(source);
     this.last = step;
     try {
-      const value = await this.ask(client, step, source);
-      if (source.token.isCancellationRequested) {
-        vscode.window.setStatusBarMessage("GradSense: the run was cancelled", 4_000);
-        return value;
-      }
-      this.finished(readReport(value), step);
-      return value;
+      return await this.ask(client, step, source);
     } catch (error) {
       if (source.token.isCancellationRequested)
         vscode.window.setStatusBarMessage("GradSense: the run was cancelled", 4_000);
@@ -150,18 +151,19 @@ export class Runs implements vscode.Disposable {
     return false;
   }
 
-  private finished(report: Report, step: Step): void {
-    const uri = vscode.Uri.parse(step.uri);
-    this.reports.take(report, titleOf(uri, step), uri);
+  private finished({ uri, report: value, message }: Finished): void {
+    const report = readReport(value);
+    const step = this.last?.uri === uri ? this.last : { uri };
+    this.reports.take(report, titleOf(vscode.Uri.parse(uri), step), vscode.Uri.parse(uri));
     const wanted = setting<string>("run.openReport");
     if (wanted === "always" || (wanted === "onProblem" && isTrouble(report))) this.reports.show();
-    else void this.tell(report);
+    else if (message) void this.tell(report, message);
   }
 
-  private async tell(report: Report): Promise<void> {
+  private async tell(report: Report, message: string): Promise<void> {
+    const text = shortened(message);
     const show = "Show Report";
     const clear = "Clear";
-    const text = summaryOf(report);
     const answer = isTrouble(report)
       ? await vscode.window.showWarningMessage(text, show, clear)
       : await vscode.window.showInformationMessage(text, show);
@@ -181,6 +183,24 @@ export class Runs implements vscode.Disposable {
     void vscode.commands.executeCommand("setContext", "gradsense.running", this.busy);
     this.changed.fire();
   }
+}
+
+/** Says to the server that results of runs are shown here, so that it need not say them in a message. */
+function announcement(): StaticFeature {
+  return {
+    fillClientCapabilities: (capabilities) => {
+      capabilities.experimental = { ...capabilities.experimental, gradsense: { showsRuns: true } };
+    },
+    initialize: () => {},
+    getState: () => ({ kind: "static" }),
+    clear: () => {},
+  };
+}
+
+/** What fits in a notification: torch goes on with hints that the report has in full. */
+function shortened(message: string): string {
+  const [said = ""] = message.split(/ Hint: |\n/);
+  return said.length > LONGEST ? `${said.slice(0, LONGEST)}…` : said;
 }
 
 function isStep(value: unknown): value is Step {

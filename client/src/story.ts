@@ -3,8 +3,10 @@
 /** What happens on a line of a story. */
 export type Role = "saved" | "written" | "walked" | "made";
 
+/** The source of diagnostics that tell what a run found out. */
+export const RUN = "gradsense run";
 /** The sources of diagnostics that are ours. */
-export const SOURCES: readonly string[] = ["gradsense", "gradsense run"];
+export const SOURCES: readonly string[] = ["gradsense", RUN];
 
 /** What marks need to know about a related line; lines count from 0. */
 export interface RelatedLine {
@@ -18,6 +20,7 @@ export interface Finding {
   uri: string;
   line: number;
   code: string;
+  source: string;
   related: readonly RelatedLine[];
 }
 

@@ -3,7 +3,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type BrowserContext, chromium, type Locator, type Page } from "playwright-core";
+import { type BrowserContext, chromium, type FrameLocator, type Locator, type Page } from "playwright-core";
 import { Profile } from "../../../scripts/editor.mjs";
 
 /** Where the extension under test, the browser and a Python with torch are: said by scripts/test-extension.mjs. */
@@ -186,6 +186,21 @@ export class Editor {
     await this.eventually(async () => {
       if (!this.read(name).includes(text)) throw new Error(`${name} has no "${text}":\n${this.read(name)}`);
     });
+  }
+
+  /** The inlay hints on the screen. */
+  hints(within = ".monaco-editor"): Promise<string[]> {
+    const content = (elements: Element[]) =>
+      elements.map(
+        (span) =>
+          `${getComputedStyle(span, "::after").content}${getComputedStyle(span, "::before").content}${span.textContent}`,
+      );
+    return this.page.locator(`${within} .view-line span[class*="dyn-rule"]`).evaluateAll(content);
+  }
+
+  /** The page inside the only webview. */
+  webview(): FrameLocator {
+    return this.page.frameLocator("iframe.webview.ready").frameLocator("#active-frame");
   }
 
   /** A file as it is on disk. */

@@ -84,3 +84,12 @@ bump = torch.exp(-model(probe) ** 2)
 bump += 0.5
 bump.sum().backward()`,
 );
+
+/** A program that takes a day, in a process of its own that a careless end would leave behind. */
+export const SLOW = `import subprocess
+import torch
+
+w = torch.ones(3, requires_grad=True)
+subprocess.run(["sleep", "86399"])
+(w * w).sum().backward()
+`;

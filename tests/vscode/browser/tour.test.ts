@@ -46,7 +46,10 @@ test("fixes on offer", () =>
   editor.watch("tour-fix", async () => {
     await editor.goTo(17, 10);
     await editor.page.keyboard.press("Control+.");
-    await editor.page.locator(".action-widget .monaco-list-row", { hasText: "Write `h` out of place" }).waitFor();
+    await editor.page
+      .locator(".action-widget .monaco-list-row", { hasText: "Write `h` out of place" })
+      .first()
+      .waitFor();
     await editor.shot("tour-fix");
     await editor.page.keyboard.press("Escape");
   }));
@@ -62,4 +65,36 @@ test("the problems of a notebook", () =>
     await editor.squiggle("bump += 0.5", "error", ".notebook-editor");
     await editor.tells("written here");
     await editor.shot("tour-notebook");
+  }));
+
+test("a run that raises", () =>
+  editor.watch("tour-run", async () => {
+    await editor.openFile("train.py");
+    await editor.goTo(37, 13);
+    await editor.page.keyboard.press("Control+Alt+g");
+    await editor.notification("modified by an inplace operation").waitFor({ timeout: 90_000 });
+    await editor.page.keyboard.press("Escape");
+    await editor.goTo(16, 9);
+    await editor.squiggle("torch.sigmoid(self.gate(x))", "warning").catch(() => undefined);
+    await editor.shot("tour-run");
+  }));
+
+test("a report of memory that grows", () =>
+  editor.watch("tour-report", async () => {
+    await editor.goTo(17, 10);
+    await editor.fix("Write `h` out of place");
+    await editor.goTo(39, 13);
+    await editor.page.keyboard.press("Control+Alt+g");
+    await editor.notification("grows").getByText("Show Report").click({ timeout: 90_000 });
+    await editor.webview().getByText("Memory grows").waitFor();
+    await editor.shot("tour-report");
+    await editor.command("View: Close All Editors");
+  }));
+
+test("the settings", () =>
+  editor.watch("tour-settings", async () => {
+    await editor.command("Preferences: Open Settings (UI)");
+    await editor.page.keyboard.type("@ext:gradsense.gradsense");
+    await editor.page.locator(".settings-editor .setting-item-title", { hasText: "Gutter Marks" }).waitFor();
+    await editor.shot("tour-settings");
   }));

@@ -6,6 +6,7 @@ import { reportPage } from "../../../client/src/reportHtml";
 import { reportText } from "../../../client/src/reportText";
 
 const ASSETS = { style: "s.css", script: "s.js", cspSource: "https://x", nonce: "abc" };
+const NAME = (path: string, line: number) => `${path.split("/").at(-1)}:${line}`;
 const FRAME = { path: "/w/train.py", line: 16, name: "forward", text: "h = torch.sigmoid(x)", user: true };
 const RAISES = {
   outcome: "raises",
@@ -48,7 +49,7 @@ test("whatever is sent gives a report", () => {
   ]) {
     const report = readReport(value);
     assert.ok(summaryOf(report).length > 0);
-    assert.ok(reportPage(report, "t", ASSETS).includes("</html>"));
+    assert.ok(reportPage(report, "t", ASSETS, NAME).includes("</html>"));
   }
 });
 
@@ -57,7 +58,7 @@ test("a clean run is no trouble", () => {
 });
 
 test("the page shows what happened, and text stays text", () => {
-  const page = reportPage(readReport(RAISES), "<train>", ASSETS);
+  const page = reportPage(readReport(RAISES), "<train>", ASSETS, NAME);
   assert.ok(page.includes("one of the variables &lt;needed&gt;"));
   assert.ok(page.includes("&lt;train&gt;"));
   assert.ok(page.includes('data-path="/w/train.py" data-line="17"'));
@@ -65,7 +66,7 @@ test("the page shows what happened, and text stays text", () => {
 });
 
 test("the page may load nothing but its own style and script", () => {
-  const page = reportPage(readReport(RAISES), "t", ASSETS);
+  const page = reportPage(readReport(RAISES), "t", ASSETS, NAME);
   assert.match(page, /default-src &#39;none&#39;; style-src https:\/\/x; script-src &#39;nonce-abc&#39;/);
   assert.doesNotMatch(page, /style="|onclick=/);
 });

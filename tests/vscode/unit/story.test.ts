@@ -6,6 +6,7 @@ const WRITE: Finding = {
   uri: "file:///a.py",
   line: 16,
   code: "GS201",
+  source: "gradsense",
   related: [
     { uri: "file:///a.py", line: 15, message: "`sigmoid` saved it here" },
     { uri: "file:///a.py", line: 36, message: "walked here" },
