@@ -71,7 +71,7 @@ function nodeTests(folder, only, env = {}) {
     "--test",
     "--test-reporter=spec",
     "--test-concurrency=1",
-    "--test-timeout=240000",
+    "--test-timeout=600000",
     "--enable-source-maps",
   ];
   return run(process.execPath, [...options, ...files], { ...env, NODE_OPTIONS: "" });

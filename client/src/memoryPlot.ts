@@ -11,7 +11,7 @@ interface Series {
 }
 
 const WIDTH = 640;
-const HEIGHT = 220;
+const HEIGHT = 170;
 const LEFT = 78;
 const RIGHT = 16;
 const TOP = 14;
@@ -20,26 +20,36 @@ const BAR_SHARE = 0.46;
 const MOST_LABELS = 12;
 
 /**
- * Draws bars for the bytes alive after each pass, and the GPU's reserved memory above them where it was measured.
+ * Draws what was alive after each pass: graph nodes, and bytes; on a GPU, what was allocated, under what was reserved.
  *
  * @returns the empty string where fewer than two passes were measured
  */
-export function memoryPlot(passes: readonly Pass[]): string {
+export function memoryPlots(passes: readonly Pass[]): string {
   if (passes.length < 2) return "";
-  const onGpu = passes.some((pass) => pass.allocated !== null);
-  const bars: Series = onGpu
-    ? { name: "allocated on the GPU", kind: "allocated", values: passes.map((pass) => pass.allocated), unit: bytes }
-    : passes.some((pass) => pass.alive_bytes)
-      ? { name: "alive after the pass", kind: "alive", values: passes.map((pass) => pass.alive_bytes), unit: bytes }
-      : { name: "graph nodes alive", kind: "alive", values: passes.map((pass) => pass.nodes), unit: String };
-  const lines: Series[] = onGpu
-    ? [{ name: "reserved on the GPU", kind: "reserved", values: passes.map((pass) => pass.reserved), unit: bytes }]
-    : [];
+  const series = (name: string, kind: string, key: keyof Pass, unit: (value: number) => string): Series => ({
+    name,
+    kind,
+    values: passes.map((pass) => pass[key]),
+    unit,
+  });
+  const plots = [plot(series("graph nodes alive after the pass", "nodes", "nodes", String), [])];
+  // Without a GPU these are zero, or not there at all.
+  if (passes.some((pass) => pass.reserved)) {
+    const reserved = series("reserved on the GPU", "reserved", "reserved", bytes);
+    plots.push(plot(series("allocated on the GPU", "allocated", "allocated", bytes), [reserved]));
+  } else {
+    plots.push(plot(series("bytes alive after the pass", "alive", "alive_bytes", bytes), []));
+  }
+  return plots.join("");
+}
+
+function plot(bars: Series, lines: readonly Series[]): string {
+  if (!bars.values.some((value) => value)) return "";
   const top = niceTop(Math.max(1, ...[bars, ...lines].flatMap((series) => series.values.map((value) => value ?? 0))));
-  const step = (WIDTH - LEFT - RIGHT) / passes.length;
+  const step = (WIDTH - LEFT - RIGHT) / bars.values.length;
   const x = (index: number) => LEFT + step * (index + 0.5);
   const y = (value: number) => HEIGHT - BOTTOM - (value / top) * (HEIGHT - TOP - BOTTOM);
-  const parts = [...grid(top, y, bars.unit), ...labels(passes.length, x)];
+  const parts = [...grid(top, y, bars.unit), ...labels(bars.values.length, x)];
   bars.values.forEach((value, index) => {
     if (value === null) return;
     const width = step * BAR_SHARE;

@@ -1,7 +1,7 @@
 // The report of a run as a page: what happened, where, and what each pass left in memory.
 
 import { bytes, escaped } from "./html";
-import { memoryPlot } from "./memoryPlot";
+import { memoryPlots } from "./memoryPlot";
 import { type Frame, type Place, type Report, summaryOf, tellingPasses } from "./report";
 
 export interface Assets {
@@ -129,7 +129,7 @@ function frameItemBy(link: Link): (frame: Frame) => string {
 function memory(report: Report): string {
   if (report.passes.length === 0) return "";
   const words = VERDICTS[report.verdict];
-  const gpu = report.passes.some((pass) => pass.allocated !== null);
+  const gpu = report.passes.some((pass) => pass.reserved);
   const cell = (value: number | null, form: (value: number) => string = String) =>
     `<td>${value === null ? "" : escaped(form(value))}</td>`;
   const passes = tellingPasses(report.passes);
@@ -142,7 +142,7 @@ function memory(report: Report): string {
   const device = gpu ? "<th>allocated</th><th>reserved</th>" : "";
   const head = `<tr><th>pass</th><th>graph nodes</th><th>tensors saved</th><th>bytes saved</th><th>alive after</th>${device}</tr>`;
   const table = `<table><thead>${head}</thead><tbody>${rows.join("")}</tbody></table>`;
-  return section("Memory, pass by pass", `${words ? `<p>${words}</p>` : ""}${memoryPlot(passes)}${table}`);
+  return section("Memory, pass by pass", `${words ? `<p>${words}</p>` : ""}${memoryPlots(passes)}${table}`);
 }
 
 function holders(report: Report, link: Link): string {

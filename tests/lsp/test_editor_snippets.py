@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -31,7 +32,10 @@ def commands() -> dict[str, list[str]]:
     server = helix["language-server"]["gradsense"]
     (language,) = helix["language"]
     assert language["name"] == "python" and language["language-servers"] == ["gradsense"]
+    sublime = json.loads(block("json", "clients"))["clients"]["gradsense"]
+    assert sublime["enabled"] and sublime["selector"] == "source.python"
     return {
+        "sublime": sublime["command"],
         "helix": [server["command"], *server["args"]],
         "neovim": re.findall(r"'([^']+)'", re.findall(r"cmd = \{(.*?)\}", block("lua", "vim.lsp.config"))[0]),
         "emacs": re.findall(r'"([^"]+)"', block("elisp", "eglot-server-programs")),
@@ -39,7 +43,9 @@ def commands() -> dict[str, list[str]]:
 
 
 @pytest.mark.asyncio
-@pytest.mark.parametrize(("editor", "kind"), [("helix", NEOVIM), ("neovim", NEOVIM), ("emacs", EMACS)])
+@pytest.mark.parametrize(
+    ("editor", "kind"), [("sublime", NEOVIM), ("helix", NEOVIM), ("neovim", NEOVIM), ("emacs", EMACS)]
+)
 async def test_the_command_starts_the_server(editor: str, kind: str, tmp_path: Path) -> None:
     program, *arguments = commands()[editor]
     assert program == "gradsense"

@@ -103,6 +103,16 @@ export class Editor {
     });
   }
 
+  /** Opens a file by its name. */
+  async quickOpen(name: string): Promise<void> {
+    await this.page.keyboard.press("Control+p");
+    await this.page.waitForSelector(".quick-input-widget:visible");
+    await this.page.keyboard.type(name);
+    await this.page.locator(".quick-input-list .monaco-list-row.focused", { hasText: name }).waitFor();
+    await this.page.keyboard.press("Enter");
+    await this.page.waitForSelector(".quick-input-widget", { state: "hidden" });
+  }
+
   /** Runs a command by its title, from the palette. */
   async command(title: string): Promise<void> {
     await this.page.keyboard.press("F1");
@@ -198,9 +208,9 @@ export class Editor {
     return this.page.locator(`${within} .view-line span[class*="dyn-rule"]`).evaluateAll(content);
   }
 
-  /** The page inside the only webview. */
+  /** The page inside our webview. */
   webview(): FrameLocator {
-    return this.page.frameLocator("iframe.webview.ready").frameLocator("#active-frame");
+    return this.page.frameLocator('iframe.webview.ready[src*="extensionId=gradsense"]').frameLocator("#active-frame");
   }
 
   /** A file as it is on disk. */

@@ -73,3 +73,13 @@ test("the four fixes, one after the other, give a file that runs clean on torch"
     const said = execFileSync(PYTHON, ["four.py"], { cwd: editor.folder, encoding: "utf8" });
     assert.match(said, /^\d+\.\d+/);
   }));
+
+test("an error on the clipboard is explained", () =>
+  editor.watch("explain", async () => {
+    const error =
+      "RuntimeError: Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed).";
+    await editor.page.evaluate((text) => navigator.clipboard.writeText(text), error);
+    await editor.command("GradSense: Explain a torch Error");
+    await editor.notification("GS101").waitFor();
+    await editor.shot("explain");
+  }));

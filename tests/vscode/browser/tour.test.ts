@@ -14,7 +14,7 @@ before(async () => {
   const files = Object.fromEntries(names.map((name) => [name, readFileSync(join(EXAMPLES, name), "utf8")]));
   editor = await Editor.open({
     files,
-    viewport: { width: 1120, height: 640 },
+    viewport: { width: 1060, height: 700 },
     settings: {
       "workbench.activityBar.location": "hidden",
       "editor.stickyScroll.enabled": false,
@@ -29,8 +29,10 @@ test("a story in the margin", () =>
     await editor.openFile("train.py");
     await editor.command("View: Close Primary Side Bar");
     await editor.squiggle("h += self.skip(x)", "error");
+    // First a line in the middle, so that all lines of the story are in view.
+    await editor.goTo(28);
     await editor.goTo(17, 9);
-    await editor.tells("written here");
+    await editor.tells("walked here");
     await editor.shot("tour-see");
   }));
 
@@ -56,11 +58,13 @@ test("fixes on offer", () =>
 
 test("the problems of a notebook", () =>
   editor.watch("tour-notebook", async () => {
-    await editor.command("View: Show Explorer");
-    await editor.openFile("training.ipynb");
-    await editor.command("View: Close Primary Side Bar");
+    await editor.quickOpen("training.ipynb");
+    await editor.page.waitForSelector(".notebook-editor .view-line");
     await editor.page.mouse.move(500, 400);
-    await editor.page.mouse.wheel(0, 3000);
+    await editor.eventually(async () => {
+      await editor.page.mouse.wheel(0, 400);
+      if (!(await editor.line("bump += 0.5", ".notebook-editor").isVisible())) throw new Error("not in view");
+    });
     await editor.line("bump += 0.5", ".notebook-editor").click();
     await editor.squiggle("bump += 0.5", "error", ".notebook-editor");
     await editor.tells("written here");
@@ -69,13 +73,14 @@ test("the problems of a notebook", () =>
 
 test("a run that raises", () =>
   editor.watch("tour-run", async () => {
-    await editor.openFile("train.py");
+    await editor.quickOpen("train.py");
+    await editor.page.waitForSelector(".editor-instance .view-line");
     await editor.goTo(37, 13);
     await editor.page.keyboard.press("Control+Alt+g");
     await editor.notification("modified by an inplace operation").waitFor({ timeout: 90_000 });
-    await editor.page.keyboard.press("Escape");
-    await editor.goTo(16, 9);
-    await editor.squiggle("torch.sigmoid(self.gate(x))", "warning").catch(() => undefined);
+    await editor.command("Notifications: Clear All Notifications");
+    await editor.goTo(28);
+    await editor.goTo(37, 9);
     await editor.shot("tour-run");
   }));
 
@@ -86,7 +91,7 @@ test("a report of memory that grows", () =>
     await editor.goTo(39, 13);
     await editor.page.keyboard.press("Control+Alt+g");
     await editor.notification("grows").getByText("Show Report").click({ timeout: 90_000 });
-    await editor.webview().getByText("Memory grows").waitFor();
+    await editor.webview().getByRole("heading", { name: "Memory grows" }).waitFor();
     await editor.shot("tour-report");
     await editor.command("View: Close All Editors");
   }));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { memoryPlot } from "../../../client/src/memoryPlot";
+import { memoryPlots } from "../../../client/src/memoryPlot";
 import { isTrouble, type Pass, readReport, summaryOf, tellingPasses } from "../../../client/src/report";
 import { reportPage } from "../../../client/src/reportHtml";
 import { reportText } from "../../../client/src/reportText";
@@ -77,21 +77,21 @@ test("the text for an issue names the lines", () => {
   assert.match(text, /File "\/w\/train\.py", line 16, in forward/);
 });
 
-test("the plot has a bar for each pass, the higher the more is alive", () => {
-  const svg = memoryPlot([pass(1000), pass(2000), pass(4000)]);
+test("a plot has a bar for each pass, the higher the more is alive", () => {
+  const svg = memoryPlots([pass(1000), pass(2000), pass(4000)]);
   const heights = [...svg.matchAll(/<rect class="bar alive"[^>]* height="([\d.]+)"/g)].map((found) => Number(found[1]));
   assert.equal(heights.length, 3);
   assert.ok(Math.abs((heights[2] ?? 0) / (heights[0] ?? 1) - 4) < 0.05);
 });
 
 test("on a GPU the plot shows what is allocated, and a line for what is reserved", () => {
-  const svg = memoryPlot([pass(1, [1e6, 2e6]), pass(1, [1e6, 3e6])]);
+  const svg = memoryPlots([pass(1, [1e6, 2e6]), pass(1, [1e6, 3e6])]);
   assert.match(svg, /<polyline class="line reserved"/);
   assert.match(svg, /pass 1: 1 MB allocated on the GPU/);
 });
 
 test("one pass is no plot", () => {
-  assert.equal(memoryPlot([pass(10)]), "");
+  assert.equal(memoryPlots([pass(10)]), "");
 });
 
 test("of loops within loops, the one that grows is shown", () => {
