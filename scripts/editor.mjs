@@ -83,9 +83,10 @@ export class Profile {
    * Serves the editor, and resolves once it listens.
    *
    * @param port the port to listen on, if it is free
+   * @param env environment variables besides those there are
    * @returns {Promise<{url: (folder: string, more?: Record<string, string>) => string, origin: string, process: import("node:child_process").ChildProcess, end: () => Promise<void>}>}
    */
-  async serve(port = 0) {
+  async serve(port = 0, env = {}) {
     const free = await freePort(port);
     const token = randomBytes(12).toString("hex");
     const args = [
@@ -100,7 +101,7 @@ export class Profile {
     ];
     const more = ["--reconnection-grace-time", "10"];
     const child = spawn(process.execPath, [MAIN, ...args, ...more, ...this.#places()], {
-      env: this.#env(),
+      env: { ...this.#env(), ...env },
       stdio: ["ignore", "pipe", "pipe"],
       detached: process.platform !== "win32",
     });

@@ -23,6 +23,8 @@ export interface Options {
   /** Whether the folder is trusted from the start. */
   trusted?: boolean;
   viewport?: { width: number; height: number };
+  /** Environment variables of the editor, besides those there are. */
+  env?: Record<string, string>;
   /** A suite to run inside the extension host, and an extension to run with it from its folder. */
   inside?: { suite: string; extension: string };
 }
@@ -34,6 +36,7 @@ export class Editor {
     private readonly context: BrowserContext,
     private readonly endServer: () => Promise<void>,
     readonly place: string,
+    private readonly profile: Profile,
     /** Resolves with what a suite inside the extension host ended with, and what it said. */
     readonly suiteEnded: Promise<{ code: number; said: string }>,
   ) {}
@@ -49,7 +52,7 @@ export class Editor {
     const profile = new Profile(join(place, "profile"));
     profile.configure(settingsOf(options));
     profile.install(VSIX);
-    const server = await profile.serve();
+    const server = await profile.serve(0, options.env);
     const context = await chromium.launchPersistentContext(join(place, "browser"), {
       executablePath: BROWSER,
       headless: true,
@@ -58,11 +61,16 @@ export class Editor {
     });
     await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: server.origin });
     const page = context.pages()[0] ?? (await context.newPage());
-    const editor = new Editor(page, folder, context, server.end, place, suiteIn(page));
+    const editor = new Editor(page, folder, context, server.end, place, profile, suiteIn(page));
     await page.goto(server.url(folder, payloadOf(options, server.origin)));
     await page.waitForSelector(".monaco-workbench", { timeout: LONG });
     await page.waitForSelector(".explorer-folders-view .monaco-list-row", { timeout: LONG });
     return editor;
+  }
+
+  /** Changes the user's settings, as an edit of their file does. */
+  configure(settings: Record<string, unknown>): void {
+    this.profile.configure(settingsOf({ files: {}, settings }));
   }
 
   async close(): Promise<void> {
