@@ -8,31 +8,32 @@ interface Located {
   uri: vscode.Uri;
   /** The line in that document, from 0. */
   line: number;
-  /** The cell's number from 1, where the document is a cell. */
-  cell?: number;
+  /** The cell of a notebook that the document is. */
+  cell?: vscode.NotebookCell;
 }
 
-/** What a person calls a line, counted from 1 in the program: `train.py:17`, or `cell 4:3` in a notebook. */
+/** What a person calls a line, counted from 1: `train.py:17`, or `cell 4:3` in a notebook. */
 export function nameOf(path: string, line: number): string {
-  const { cell, line: own } = locate(path, line);
-  return cell === undefined ? `${basename(path)}:${line}` : `cell ${cell}:${own + 1}`;
+  const { uri, cell } = locate(path, line);
+  return cell ? `cell ${cell.index + 1}:${line}` : `${basename(uri.path)}:${line}`;
 }
 
 /**
- * Shows a line, counted from 1 in the program.
+ * Shows a line, counted from 1.
  *
- * @param path a path, or the URI of a document that has none
+ * @param path a path, or the URI of a cell or of a document that has none
  * @param from the document that was run: its column is where a file is opened
  */
 export async function openPlace(path: string, line: number, from: vscode.Uri): Promise<void> {
   const { uri, line: own, cell } = locate(path, line);
   const selection = new vscode.Range(own, 0, own, 0);
   try {
-    if (cell !== undefined) {
-      const notebook = await vscode.workspace.openNotebookDocument(vscode.Uri.file(path));
+    if (cell) {
+      const { notebook, index } = cell;
       const column = vscode.window.visibleNotebookEditors.find((editor) => editor.notebook === notebook)?.viewColumn;
-      const selections = [new vscode.NotebookRange(cell - 1, cell)];
+      const selections = [new vscode.NotebookRange(index, index + 1)];
       await vscode.window.showNotebookDocument(notebook, { selections, ...(column ? { viewColumn: column } : {}) });
+      return;
     }
     const column = vscode.window.visibleTextEditors.find(
       ({ document }) => document.uri.toString() === from.toString(),
@@ -44,15 +45,11 @@ export async function openPlace(path: string, line: number, from: vscode.Uri): P
   }
 }
 
-/** Finds a line of a program; those of a notebook count through its cells of Python, one after another. */
+/** Finds a line: in the cell or document that a URI names, or in a file. */
 function locate(path: string, line: number): Located {
-  const notebook = vscode.workspace.notebookDocuments.find(({ uri }) => uri.fsPath === path);
-  let first = 1;
-  for (const { kind, document, index } of notebook?.getCells() ?? []) {
-    if (kind !== vscode.NotebookCellKind.Code || document.languageId !== "python") continue;
-    if (line < first + document.lineCount) return { uri: document.uri, line: line - first, cell: index + 1 };
-    first += document.lineCount;
-  }
   const isUri = /^[a-z][a-z-]+:/i.test(path) && !/^[a-z]:[\\/]/i.test(path);
-  return { uri: isUri ? vscode.Uri.parse(path) : vscode.Uri.file(path), line: line - 1 };
+  const uri = isUri ? vscode.Uri.parse(path) : vscode.Uri.file(path);
+  const cells = vscode.workspace.notebookDocuments.flatMap((notebook) => notebook.getCells());
+  const cell = cells.find(({ document }) => document.uri.toString() === uri.toString());
+  return { uri, line: line - 1, ...(cell ? { cell } : {}) };
 }

@@ -154,8 +154,9 @@ export function isTrouble(report: Report): boolean {
   return !["clean", "cancelled"].includes(report.outcome) || report.silent.length > 0;
 }
 
+/** What fits in a notification: torch goes on with hints, which the report has in full. */
 function firstLine(message: string): string {
-  const [line = ""] = message.trim().split("\n");
+  const [line = ""] = message.trim().split(/\n| Hint: /);
   return line.length > 220 ? `${line.slice(0, 217)}...` : line;
 }
 

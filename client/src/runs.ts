@@ -5,11 +5,10 @@ import {
   ExecuteCommandRequest,
   type LanguageClient,
   type ProgressToken,
-  type StaticFeature,
   WorkDoneProgress,
 } from "vscode-languageclient/node";
 import { log, textOf } from "./logging";
-import { isTrouble, type Report, readReport } from "./report";
+import { isTrouble, type Report, readReport, summaryOf } from "./report";
 import type { ReportView } from "./reportView";
 import type { Server } from "./server";
 import { setting } from "./settings";
@@ -26,13 +25,11 @@ export interface Step {
 
 const RUN = "gradsense.runStep";
 const CLEAR = "gradsense.clearRun";
-const LONGEST = 220;
 
-/** What the server tells when a run is over; without a message where it asks the person something itself. */
+/** What the server tells when a run is over. */
 interface Finished {
   uri: string;
   report: unknown;
-  message: string | null;
 }
 
 /** At most one run at a time. */
@@ -52,7 +49,6 @@ export class Runs implements vscode.Disposable {
   ) {
     server.intercept = (command, [step]) => (command === RUN && isStep(step) ? this.run(step) : undefined);
     this.watches = server.onDidMakeClient((client) => {
-      client.registerFeature(announcement());
       client.onNotification("gradsense/runFinished", (params: Finished) => this.finished(params));
     });
   }
@@ -151,22 +147,26 @@ export class Runs implements vscode.Disposable {
     return false;
   }
 
-  private finished({ uri, report: value, message }: Finished): void {
+  private finished({ uri, report: value }: Finished): void {
     const report = readReport(value);
     const step = this.last?.uri === uri ? this.last : { uri };
     this.reports.take(report, titleOf(vscode.Uri.parse(uri), step), vscode.Uri.parse(uri));
     const wanted = setting<string>("run.openReport");
     if (wanted === "always" || (wanted === "onProblem" && isTrouble(report))) this.reports.show();
-    else if (message) void this.tell(report, message);
+    // Of a fix that was tried, the server asks whether to take it.
+    else if (!report.fix) void this.tell(report);
   }
 
-  private async tell(report: Report, message: string): Promise<void> {
-    const text = shortened(message);
+  private async tell(report: Report): Promise<void> {
+    const text = summaryOf(report);
     const show = "Show Report";
     const clear = "Clear";
+    const select = "Select Interpreter";
+    const couldNot = report.outcome === "failed";
     const answer = isTrouble(report)
-      ? await vscode.window.showWarningMessage(text, show, clear)
+      ? await vscode.window.showWarningMessage(text, ...(couldNot ? [select] : []), show, clear)
       : await vscode.window.showInformationMessage(text, show);
+    if (answer === select) await vscode.commands.executeCommand("gradsense.selectInterpreter");
     if (answer === show) this.reports.show();
     if (answer === clear) await this.clear();
   }
@@ -183,24 +183,6 @@ export class Runs implements vscode.Disposable {
     void vscode.commands.executeCommand("setContext", "gradsense.running", this.busy);
     this.changed.fire();
   }
-}
-
-/** Says to the server that results of runs are shown here, so that it need not say them in a message. */
-function announcement(): StaticFeature {
-  return {
-    fillClientCapabilities: (capabilities) => {
-      capabilities.experimental = { ...capabilities.experimental, gradsense: { showsRuns: true } };
-    },
-    initialize: () => {},
-    getState: () => ({ kind: "static" }),
-    clear: () => {},
-  };
-}
-
-/** What fits in a notification: torch goes on with hints that the report has in full. */
-function shortened(message: string): string {
-  const [said = ""] = message.split(/ Hint: |\n/);
-  return said.length > LONGEST ? `${said.slice(0, LONGEST)}…` : said;
 }
 
 function isStep(value: unknown): value is Step {

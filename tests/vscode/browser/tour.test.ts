@@ -29,8 +29,9 @@ test("a story in the margin", () =>
     await editor.openFile("train.py");
     await editor.command("View: Close Primary Side Bar");
     await editor.squiggle("h += self.skip(x)", "error");
-    // First a line in the middle, so that all lines of the story are in view.
-    await editor.goTo(28);
+    // All lines of the story shall be in view.
+    await editor.goTo(60);
+    await editor.goTo(27);
     await editor.goTo(17, 9);
     await editor.tells("walked here");
     await editor.shot("tour-see");
@@ -79,7 +80,8 @@ test("a run that raises", () =>
     await editor.page.keyboard.press("Control+Alt+g");
     await editor.notification("modified by an inplace operation").waitFor({ timeout: 90_000 });
     await editor.command("Notifications: Clear All Notifications");
-    await editor.goTo(28);
+    await editor.goTo(60);
+    await editor.goTo(27);
     await editor.goTo(37, 9);
     await editor.shot("tour-run");
   }));
