@@ -36,10 +36,8 @@ PLATFORMS = {
     "linux-arm64": ("manylinux_2_28_aarch64", "manylinux_2_17_aarch64", "manylinux2014_aarch64"),
     "alpine-x64": ("musllinux_1_2_x86_64", "musllinux_1_1_x86_64"),
     "alpine-arm64": ("musllinux_1_2_aarch64", "musllinux_1_1_aarch64"),
-    "darwin-x64": ("macosx_10_15_x86_64", "macosx_10_12_x86_64", "macosx_10_9_x86_64", "macosx_10_13_x86_64"),
     "darwin-arm64": ("macosx_11_0_arm64", "macosx_12_0_arm64"),
     "win32-x64": ("win_amd64",),
-    "win32-arm64": ("win_arm64",),
 }
 SYSTEMS = {"linux": "linux", "alpine": "linux", "darwin": "darwin", "win32": "win32"}
 # What a library brings for its own tests and builds, and what jedi brings about packages other than Python's own.
