@@ -1,4 +1,5 @@
-"""Makes what the documents say of the program: parts of README.md, a page for each rule, the settings, a picture.
+"""Makes what the documents say of the program: parts of README.md, a page for each rule, the settings, the
+schema of a run's report, a picture.
 
 usage: python server/tools/docs.py [--check]      (--check changes nothing, names what is stale, and exits with 1)
 """
@@ -10,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from documenting import picture, readme, rules, settings
+from documenting import picture, readme, rules, run_report, settings
 
 from gradsense.cli.pages import pages
 
@@ -43,6 +44,7 @@ def made() -> dict[Path, str]:
     files = {
         README: readme.renewed(README.read_text(encoding="utf-8")),
         DOCS / "settings.md": settings.page(),
+        DOCS / "run-report.schema.json": run_report.schema(),
         DOCS / "life-of-a-graph.svg": picture.svg(),
         PAGES[0] / "README.md": rules.index(),
     }

@@ -104,6 +104,10 @@ async def test_the_three_lines_are_shown_until_the_next_edit(runs: Runs, tmp_pat
     assert report["outcome"] == "raises"
     assert [report["saved"]["line"], report["written"][0]["line"], report["walk"]["line"]] == [7, 8, 11]
 
+    assert [(found["code"], found["line"], found["verdict"]) for found in report["predictions"]] == [
+        ("GS201", 8, "confirmed")
+    ]
+
     drawn = {at(found, runs.editor, uri): found for found in await runs.shown(uri)}
     assert set(drawn) == {"gate = torch.sigmoid(model(torch.randn(8, 4)))", "gate += 1", "loss.backward()"}
     error = drawn["loss.backward()"]
@@ -138,6 +142,8 @@ async def test_a_leak_is_shown_and_cleared_on_request(runs: Runs, tmp_path: Path
     report = await runs.run(uri)
     assert report["outcome"] == "grows" and report["verdict"] == "grows"
     assert any("train.py: the graph grows" in message.message for message in runs.editor.client.messages)
+    assert [(holder["name"], holder["line"]) for holder in report["holders"]] == [("history", 9)]
+    assert {at(found, runs.editor, uri) for found in await runs.shown(uri)} == {"history.append(loss)"}
     await runs.told(lambda: len(runs.finished) == 1)
     params = types.ExecuteCommandParams(command="gradsense.clearRun", arguments=[{"uri": uri}])
     await runs.editor.client.workspace_execute_command_async(params)
@@ -268,6 +274,20 @@ async def test_a_fix_is_tried_on_a_copy_and_applied_on_request(runs: Runs, tmp_p
     assert "is clean" in runs.questions[0].message
     assert "gate += 1" not in runs.editor.texts[uri]
     assert await runs.shown(uri) == []
+
+
+async def test_a_fix_that_keeps_the_losses_is_told(runs: Runs, tmp_path: Path) -> None:
+    uri = uri_of(runs, tmp_path, LEAK)
+    [found] = await runs.editor.diagnostics(uri)
+    actions = await runs.editor.actions(uri, found.range, [found], only=["quickfix"])
+    [action] = [action for action in actions if action.title.startswith("Try on a copy")]
+    assert action.command is not None and action.command.arguments is not None
+    report = await runs.run(**action.command.arguments[0])
+    assert report["outcome"] == "clean" and len(report["loss"]) == 3
+    assert report["fix"]["same_loss"] is True and report["fix"]["loss_before"] == pytest.approx(report["loss"])
+    await runs.told(lambda: bool(runs.questions))
+    assert "is clean, and the losses of the first 3 passes are the same as before" in runs.questions[0].message
+    assert runs.editor.texts[uri] == LEAK and not runs.applied
 
 
 async def test_a_cell_runs_with_those_before_it(runs: Runs, tmp_path: Path) -> None:

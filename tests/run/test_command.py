@@ -11,10 +11,12 @@ from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any
 
+import jsonschema
 import pytest
 
 from gradsense.cli.main import main
 
+SCHEMA = Path(__file__).parents[2] / "docs" / "run-report.schema.json"
 Captured = pytest.CaptureFixture[str]
 
 IN_PLACE = """\
@@ -64,6 +66,7 @@ def test_the_three_lines_in_json(here: Path, capsys: Captured) -> None:
         *("outcome", "error", "walk", "saved", "written", "freed", "passes", "holders", "device", "torch", "cost"),
         *("predictions", "forward_traceback", "backward_traceback", "silent", "verdict", "output", "loss", "notes"),
     ]
+    jsonschema.validate(report, json.loads(SCHEMA.read_text(encoding="utf-8")))
     assert report["outcome"] == "raises" and report["error"]["type"] == "RuntimeError"
     assert report["walk"] == {"path": "train.py", "line": 12}
     assert (report["saved"]["path"], report["saved"]["line"], report["saved"]["op"]) == ("train.py", 8, "sigmoid")
@@ -92,12 +95,15 @@ def test_a_graph_that_grows(here: Path, capsys: Captured) -> None:
     (here / "train.py").write_text(LEAK)
     code, out, _ = run(capsys, "train.py", "--assert-no-growth")
     assert code == 1
-    assert out.splitlines()[0].endswith(" grows")
+    assert out.splitlines()[0] == "train.py:15 grows"
+    assert "held by   `history`, stored at train.py:15" in out
+    assert "predicted GS302 at train.py:15: confirmed" in out
     assert "the graph grows from pass to pass" in out and "nodes alive" in out and "█" in out
     report = report_of(capsys, "train.py", "--passes", "5")
     assert report["outcome"] == report["verdict"] == "grows"
     nodes = [row["nodes"] for row in report["passes"]]
     assert len(nodes) == 5 and nodes == sorted(set(nodes))
+    assert report["holders"] == [{"name": "history", "path": "train.py", "line": 15}]
 
 
 def test_a_clean_step(here: Path, capsys: Captured) -> None:

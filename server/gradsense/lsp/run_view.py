@@ -49,12 +49,14 @@ class ShownRun:
         report: what the run found out.
         lines: the lines of the story that are in open documents.
         locator: where lines are.
+        target: which part of the program was run, and where.
     """
 
     program: str
     report: Report
     lines: tuple[Line, ...]
     locator: Locator
+    target: tuple[object, ...] = ()
 
     def at(self, uri: str, position: types.Position) -> list[Line]:
         """The lines of the story that a position is in."""
@@ -121,14 +123,14 @@ class Locator:
         return document.uri, types.Range(types.Position(line - 1, start), types.Position(line - 1, max(start, end)))
 
 
-def shown(locator: Locator, program: str, report: Report) -> ShownRun:
+def shown(locator: Locator, program: str, report: Report, target: tuple[object, ...]) -> ShownRun:
     """Finds the places of a report's story."""
     lines = []
     for part in story(report):
         found = locator.locate(part.path, part.line)
         if found is not None:
             lines.append(Line(*found, part))
-    return ShownRun(program, report, tuple(lines), locator)
+    return ShownRun(program, report, tuple(lines), locator, target)
 
 
 def report_of(report: Report, locator: Locator | None, path: str) -> dict[str, Any]:

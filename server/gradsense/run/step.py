@@ -24,6 +24,12 @@ class Step:
     interpreter: Interpreter
     notes: tuple[str, ...] = ()
 
+    @property
+    def target(self) -> tuple[object, ...]:
+        """What two runs have in common that can be compared: the part that is run, where, and how much of it."""
+        spec = self.spec
+        return (spec.until_line, spec.call, spec.device, spec.passes, spec.batches, spec.argv, self.interpreter.path)
+
     def with_predictions(self, predictions: Sequence[Predicted]) -> Step:
         """The same, with what the static check found."""
         return replace(self, spec=replace(self.spec, predictions=tuple(predictions)))

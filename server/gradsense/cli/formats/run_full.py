@@ -86,8 +86,8 @@ class _Page:
 
     def _head(self) -> None:
         report = self._report
-        at = report.walk
-        where = self._where(at.path, at.line) if at else self._name(self._source.path)
+        main = next((part for part in story(report) if part.main), None)
+        where = self._where(main.path, main.line) if main else self._name(self._source.path)
         head = Text.assemble((clean(where), "bold"), " ", (report.outcome, _STYLES[report.outcome]))
         self._terminal.print(head)
         for line in self._paragraph(words.headline(report), _GUTTER, _GUTTER):

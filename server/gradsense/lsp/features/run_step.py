@@ -139,8 +139,8 @@ class _Run:
             report = await self._server.runner.run(running, step, self._hear)
         except (NothingToRun, NoInterpreter, WontStart) as error:
             report = Report("failed", Fault(type(error).__name__, str(error)))
-        if program.revision == revision and self._locator is not None:
-            show(self._server, shown(self._locator, program.uri, report))
+        if program.revision == revision and step is not None and self._locator is not None:
+            show(self._server, shown(self._locator, program.uri, report, step.target))
         self._tell(report, step)
         return report
 
@@ -148,7 +148,7 @@ class _Run:
         session = self._server.session
         before = session.runs.get(self._program.uri)
         fixed = await run_fix.fixed_step(session, self._request, step)
-        if before is None:
+        if before is None or before.target != step.target:
             self._progress.report("as it is", always=True)
             old = await self._server.runner.run(running, step, self._hear)
         else:

@@ -10,6 +10,7 @@ PACKAGE is the folder of GradSense, which is no more on the import path than any
 from __future__ import annotations
 
 import atexit
+import contextlib
 import importlib
 import json
 import os
@@ -71,6 +72,9 @@ def main(package: str, entry: str, ranks: str | None) -> None:
     module_name, _, function = entry.partition(":")
     open_package(package)
     run: Callable[[Event, Callable[[Event], None]], None] = getattr(importlib.import_module(module_name), function)
+    with contextlib.suppress(ImportError):
+        # What the probe imports only when it has a spec: a worker that is kept ready has it at hand.
+        importlib.import_module(module_name.rpartition(".")[0] + ".session")
     channel.send({"event": "ready", "torch": str(torch.__version__), "files": loaded_files()})
     spec = channel.specs.get()
     prepare(spec, torch, ranks is not None)
