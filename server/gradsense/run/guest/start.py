@@ -72,9 +72,10 @@ def main(package: str, entry: str, ranks: str | None) -> None:
     module_name, _, function = entry.partition(":")
     open_package(package)
     run: Callable[[Event, Callable[[Event], None]], None] = getattr(importlib.import_module(module_name), function)
+    package_name = module_name.rpartition(".")[0]
     with contextlib.suppress(ImportError):
         # What the probe imports only when it has a spec: a worker that is kept ready has it at hand.
-        importlib.import_module(module_name.rpartition(".")[0] + ".session")
+        importlib.import_module(f"{package_name}.session" if package_name else module_name)
     channel.send({"event": "ready", "torch": str(torch.__version__), "files": loaded_files()})
     spec = channel.specs.get()
     prepare(spec, torch, ranks is not None)
