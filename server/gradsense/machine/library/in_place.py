@@ -52,6 +52,7 @@ def write(
     Raises:
         PathEnds: if torch surely refuses the write.
     """
+    machine.mark_reached()
     others = [a for a in (*arguments, *(keywords or {}).values()) if isinstance(a, Tensor)]
     if name in ("copy", "add", "sub", "mul", "div", "index_put"):
         for argument in arguments:
