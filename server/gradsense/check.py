@@ -12,6 +12,7 @@ from gradsense.machine.explore import explore
 from gradsense.machine.limits import Limits
 from gradsense.machine.modules import Workspace
 from gradsense.machine.outcomes import Exploration
+from gradsense.machine.outside import Outside
 from gradsense.project import project_root
 from gradsense.rules.finding import Finding
 from gradsense.rules.registry import findings_of
@@ -58,11 +59,17 @@ class Project:
     Args:
         roots: folders that absolute imports start from.
         read: reads a file's source; an editor gives its unsaved text.
+        outside: what is known of other packages.
     """
 
-    def __init__(self, roots: Sequence[str] = (), read: Callable[[str], Source] | None = None) -> None:
+    def __init__(
+        self,
+        roots: Sequence[str] = (),
+        read: Callable[[str], Source] | None = None,
+        outside: Outside | None = None,
+    ) -> None:
         self.roots = tuple(roots)
-        self.workspace = Workspace(roots, read)
+        self.workspace = Workspace(roots, read, outside)
 
     @classmethod
     def for_paths(cls, paths: Iterable[str]) -> Project:

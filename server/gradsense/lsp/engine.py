@@ -44,6 +44,7 @@ from gradsense.lsp.messages import (
     FixAll,
     Forget,
     Interrupted,
+    Learn,
     ListFiles,
     Page,
     Reply,
@@ -56,6 +57,7 @@ from gradsense.lsp.messages import (
 from gradsense.lsp.views import Views
 from gradsense.machine import limits
 from gradsense.machine.limits import Limits
+from gradsense.machine.outside import Outside
 from gradsense.rules.finding import Finding
 from gradsense.rules.page_files import page_file
 from gradsense.rules.registry import all_rules
@@ -79,6 +81,7 @@ class AnalysisEngine:
         all_rules()
         self._held: dict[str, Held] = {}
         self._projects: dict[str, Project] = {}
+        self._outside: dict[str, Outside] = {}
         self._settings: dict[str, tuple[float, Loaded]] = {}
         self._waiting: Callable[[], bool] = _nobody
         self._limits = replace(LIMITS, interrupted=lambda: self._waiting())
@@ -132,7 +135,9 @@ class AnalysisEngine:
             return list_files(request)
         if isinstance(request, CheckFile):
             return self._check_file(request)
-        if isinstance(request, Forget):
+        if isinstance(request, Learn):
+            self._learn(request)
+        elif isinstance(request, Forget):
             if self._held.pop(request.path, None) is not None:
                 self._changed(request.path)
         elif isinstance(request, FilesChanged):
@@ -162,6 +167,7 @@ class AnalysisEngine:
             problems=tuple(str(problem) for problem in (*loaded.problems, *bad)),
             seconds=time.perf_counter() - start,
             reached=reached,
+            questions=tuple(held.check.project.workspace.outside.open),
         )
 
     def _update(self, request: Analyse, settings: Settings) -> Held:
@@ -251,8 +257,14 @@ class AnalysisEngine:
     def _project_of(self, request: Analyse) -> Project:
         place = request.root or request.path
         if place not in self._projects:
-            self._projects[place] = Project(Project.for_paths([place]).roots, self._read)
+            outside = self._outside.setdefault(place, Outside())
+            self._projects[place] = Project(Project.for_paths([place]).roots, self._read, outside)
         return self._projects[place]
+
+    def _learn(self, request: Learn) -> None:
+        """Takes answers; what was worked out without them is of no more use."""
+        self._outside[request.root] = Outside(request.known)
+        self._projects.pop(request.root, None)
 
     def _changed(self, path: str) -> None:
         """Tells those that may depend on a file."""

@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, ClassVar
 
+from gradsense.machine.outside import Known
 from gradsense.syntax.columns import Encoding
+from gradsense.types.messages import LookedUp, LookUp
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,6 +364,21 @@ class CheckFile:
     megabytes: float
 
 
+@dataclass(frozen=True, slots=True)
+class Learn:
+    """Tells the analysis all that is known of names of other packages.
+
+    Args:
+        root: the folder of the workspace that this holds for.
+        known: the answers by name.
+    """
+
+    yields: ClassVar[bool] = False
+
+    root: str
+    known: Mapping[str, Known]
+
+
 Request = (
     Analyse
     | FindFixes
@@ -377,6 +394,8 @@ Request = (
     | FindInlays
     | FindLenses
     | DescribeTensor
+    | LookUp
+    | Learn
 )
 
 # Replies
@@ -391,6 +410,7 @@ class Analysis:
         problems: settings that could not be used; each is shown to the person once.
         seconds: how long it took.
         reached: how far it went, which may be farther than was asked for.
+        questions: names of other packages that it would be better for knowing more about.
     """
 
     path: str
@@ -400,6 +420,7 @@ class Analysis:
     problems: tuple[str, ...]
     seconds: float
     reached: Stage = Stage.WHOLE
+    questions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -553,4 +574,5 @@ Reply = (
     | TensorBooks
     | Inlays
     | Lenses
+    | LookedUp
 )

@@ -74,6 +74,7 @@ class GradSenseServer(LanguageServer):
         self.runner = Runner()
         self.scheduler = Scheduler(self.session.documents, self._analyse)
         self.session.when_lost = self.scheduler.forgotten
+        self.session.when_learnt = lambda root: self.scheduler.forgotten()
         self._tasks: set[asyncio.Task[None]] = set()
         for feature in _FEATURES:
             feature.register(self)

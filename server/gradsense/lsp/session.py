@@ -11,6 +11,7 @@ from lsprotocol import types
 from gradsense.lsp.backend import Backend, WorkerDied
 from gradsense.lsp.client import Client
 from gradsense.lsp.documents import Documents
+from gradsense.lsp.lookups import LookUps
 from gradsense.lsp.messages import Failed, Reply, Request, RuleView, Stale
 from gradsense.lsp.program import Program, path_of
 from gradsense.lsp.run_view import ShownRun
@@ -46,6 +47,9 @@ class Session:
         """The runs that are shown, by the URI of their program."""
         self.when_lost: Callable[[], None] = lambda: None
         """Called when the worker was replaced by one that knows nothing."""
+        self.when_learnt: Callable[[str], None] = lambda root: None
+        """Called with a folder when the analysis knows more of packages that its programs use."""
+        self.lookups = LookUps(self, lambda root: self.when_learnt(root))
         self.workspace = WorkspaceFiles(self)
         self._folders: dict[str, str] = {}
         self._told: set[str] = set()
@@ -100,6 +104,7 @@ class Session:
         """Ends the analysis."""
         self.backend.close()
         self.workspace.close()
+        self.lookups.close()
 
     async def ask(
         self, request: Request, kind: type[R] | tuple[type[R], ...], backend: Backend | None = None

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from functools import lru_cache
 from weakref import WeakKeyDictionary
 
-from gradsense.machine import library
+from gradsense.machine import annotated, library
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Forward, Tensor
 from gradsense.machine.iteration import Iteration
 from gradsense.machine.limits import DEPTH
+from gradsense.machine.outside import Kind
 from gradsense.machine.state import ReturnSignal
 from gradsense.machine.trees import notes
 from gradsense.machine.tri import tri
@@ -25,6 +26,7 @@ from gradsense.machine.values import (
     GradMode,
     Instance,
     LibraryMethod,
+    ListValue,
     Native,
     Partial,
     Unknown,
@@ -198,37 +200,42 @@ class Calls(Iteration):
     def missing_argument(self, argument: ast.arg, function: Function) -> Value:
         """A parameter that the caller did not give: configuration in a constructor, anything elsewhere."""
         if argument.annotation is not None:
-            known = self.from_annotation(argument.annotation, function)
+            known = self.from_annotation(argument.annotation, Frame(function.source, function.environment))
             if known is not None:
                 return known
         value = Unknown(name=argument.arg, data=function.name == "__init__")
         value.parameter = not value.data
         return value
 
-    def from_annotation(self, annotation: ast.expr, function: Function) -> Value:
-        """An instance of the class of the program that a parameter is annotated with, or a plain number."""
-        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-            try:
-                annotation = ast.parse(annotation.value, mode="eval").body
-            except (SyntaxError, ValueError, RecursionError):
-                return None
-        if isinstance(annotation, ast.Name) and annotation.id in ("int", "float", "str", "bool"):
+    def from_annotation(self, annotation: ast.expr, scope: Frame) -> Value:
+        """An object of the class of the program that an annotation names, a list of such, or a plain number.
+
+        Args:
+            scope: where the names in the annotation are looked up.
+        """
+        if annotated.is_plain(annotation):
             return Unknown(number=True)
-        if not isinstance(annotation, ast.Name | ast.Attribute) or self.depth > 6:
+        found = annotated.named(annotation)
+        if found is None or self.depth > 6:
             return None
-        with self.entered(Frame(function.source, function.environment)):
+        name, several = found
+        with self.entered(scope):
             try:
-                found = self.evaluate(annotation)
+                cls = self.evaluate(name)
             except RecursionError:
                 return None
-        if isinstance(found, ClassValue) and not self.active_calls.get(found.node):
-            self.active_calls[found.node] = 1
-            try:
-                made = self.instantiate(found, [], {}, None)
-            finally:
-                self.active_calls[found.node] = 0
-            return made
-        return None
+        if not isinstance(cls, ClassValue) or self.active_calls.get(cls.node):
+            return None
+        self.active_calls[cls.node] = 1
+        try:
+            made = self.instantiate(cls, [], {}, None)
+            if not several:
+                return made
+            items = ListValue([made, self.instantiate(cls, [], {}, None)], self.here(None))
+        finally:
+            self.active_calls[cls.node] = 0
+        items.open = True
+        return items
 
     # ------------------------------------------------------------------ classes
 
@@ -253,6 +260,8 @@ class Calls(Iteration):
                 return library.optim.make(self.machine, last, arguments, keywords, node)
             elif last in ("NamedTuple", "namedtuple"):
                 made.kind = "NamedTuple"
+            elif not base.startswith("torch.") and self.workspace.outside.kind(base) is Kind.NETWORK:
+                made.is_module = True
         if cls.has_unknown_base:
             made.opaque = True
             made.is_module = made.is_module or not bases
@@ -283,9 +292,21 @@ class Calls(Iteration):
             elif default is not None:
                 value = library.stdlib.field_default(self.machine, default)
             else:
-                value = Unknown(name=name)
+                value = self._annotated_field(made.cls, name)
             made.attributes[name] = value
             made.stores[name] = self.note_store(value, "attribute", f".{name}", self.node, None, made)
+
+    def _annotated_field(self, cls: ClassValue | None, name: str) -> Value:
+        """A field that the caller did not give."""
+        for base in cls.linear() if cls is not None else ():
+            module = self.machine.loaded.get(self.workspace.real(base.source.path))
+            if module is None:
+                continue
+            for part in base.node.body:
+                if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name) and part.target.id == name:
+                    known = self.from_annotation(part.annotation, Frame(base.source, module.frame))
+                    return Unknown(name=name) if known is None else known
+        return Unknown(name=name)
 
     def call_instance(
         self, instance: Instance, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None

@@ -219,24 +219,29 @@ class Machine(Statements):
                 return loaded
         return Unknown(name=name)
 
+    def _file_of(self, module: str, level: int) -> str | None:
+        """The file or folder that an import means: in the workspace, else where its package is known to be."""
+        path = self.workspace.find(module, level, self.source.path)
+        return self.workspace.outside.file(module) if path is None and not level else path
+
     def import_module(self, name: str, level: int, *, whole: bool) -> Value:
         first = name.partition(".")[0]
         if first in LIBRARIES:
             return External(name if whole else first)
-        path = self.workspace.find(name, level, self.source.path)
+        path = self._file_of(name, level)
         if path is not None:
             loaded = self.load(path)
             if loaded is not None:
                 if whole or "." not in name:
                     return loaded
-                top = self.workspace.find(first, level, self.source.path)
+                top = self._file_of(first, level)
                 return (self.load(top) if top is not None else None) or loaded
         return External(name if whole else first)
 
     def import_name(self, module: str, level: int, name: str) -> Value:
         if not level and module.partition(".")[0] in LIBRARIES:
             return External(f"{module}.{name}")
-        path = self.workspace.find(module, level, self.source.path)
+        path = self._file_of(module, level)
         if path is not None:
             loaded = self.load(path)
             if loaded is not None:
@@ -251,7 +256,7 @@ class Machine(Statements):
         if not level and module.partition(".")[0] in LIBRARIES:
             self._star_of_library(module)
             return
-        path = self.workspace.find(module, level, self.source.path)
+        path = self._file_of(module, level)
         loaded = self.load(path) if path is not None else None
         if loaded is None:
             return

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from gradsense.machine.outside import Outside
 from gradsense.machine.shelf import Shelf
 from gradsense.syntax.parse import ParsedModule, parse
 from gradsense.syntax.source import Source, SourceError
@@ -20,9 +21,16 @@ class Workspace:
     Args:
         roots: folders that absolute imports start from, nearest first.
         read: reads a file's source; an editor gives its unsaved text.
+        outside: what is known of other packages.
     """
 
-    def __init__(self, roots: Sequence[str] = (), read: Callable[[str], Source] | None = None) -> None:
+    def __init__(
+        self,
+        roots: Sequence[str] = (),
+        read: Callable[[str], Source] | None = None,
+        outside: Outside | None = None,
+    ) -> None:
+        self.outside = outside or Outside()
         self.roots = [os.path.realpath(r) for r in roots]
         self._read = read or Source.from_path
         self._parsed: dict[str, ParsedModule] = {}

@@ -198,6 +198,10 @@ class Statements(Expressions):
         if node.value is not None:
             value = self.evaluate(node.value)
             self.node = node
+            if isinstance(value, Unknown) and not value.sources:
+                # `self.net: Net = net` tells of a parameter what nothing else does.
+                known = self.from_annotation(node.annotation, self.frame)
+                value = value if known is None or isinstance(known, Unknown) else known
             self.assign(node.target, value, node.value)
 
     def assign(self, target: ast.expr, value: Value, value_node: ast.expr | None) -> None:

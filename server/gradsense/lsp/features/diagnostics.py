@@ -78,6 +78,8 @@ async def refresh(server: GradSenseServer, program: Program, stage: Stage = Stag
         for note in reply.notes:
             log.info("%s: %s", program.path, note)
     configuration.tell(server, list(reply.problems))
+    if reply.reached is Stage.WHOLE:
+        session.lookups.ask(program, reply.questions)
     if program.revision != revision or session.documents.program(program.uri) is not program:
         return None
     program.analysis = reply

@@ -31,6 +31,7 @@ def register(server: GradSenseServer) -> None:
             workspace_diagnostic.register(server)
         server.start(server.scheduler.run(), "the scheduler")
         server.start(session.backend.watch(), "the watch on the analysis")
+        server.start(session.lookups.run(), "what looks names up")
         if params.process_id is not None:
             server.start(_end_with_client(server, params.process_id), "the watch on the client")
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from gradsense.machine.graph import Tensor
 from gradsense.machine.library import autograd_api, custom_function, nn, optim
 from gradsense.machine.library.arguments import flag
+from gradsense.machine.outside import Kind
 from gradsense.machine.values import ContextValue, Instance, ListValue, Optimizer, Unknown, Value, a_number
 
 if TYPE_CHECKING:
@@ -19,6 +21,9 @@ ENGINES = {
     "Fabric": "Fabric",
     "GradScaler": "GradScaler",
 }
+# By the names that this package gives its models; reading its source to find out takes minutes.
+_HUB_MODEL = re.compile(r"transformers\.(?!TF|Flax|Auto)\w+(?:Model|For[A-Z]\w+)\.from_(?:pretrained|config)$")
+LOADERS = frozenset(("from_pretrained", "from_config", "load_from_checkpoint", "from_name"))
 MODULE_FACTORIES = (
     "torchvision.models.",
     "timm.create_model",
@@ -35,7 +40,7 @@ def call(
     last = name.rpartition(".")[2]
     if last in ENGINES and name.split(".")[0] in ("accelerate", "lightning", "pytorch_lightning", "lightning_fabric"):
         return (Instance(ENGINES[last], None, machine.here(node)),)
-    if name.startswith(MODULE_FACTORIES) and not last.endswith("Weights"):
+    if (name.startswith(MODULE_FACTORIES) and not last.endswith("Weights")) or _HUB_MODEL.match(name):
         return (foreign_module(machine, name, node),)
     if last == "scale_loss" and arguments:
         return (ContextValue("scale_loss", arguments[0]),)
@@ -46,6 +51,27 @@ def call(
     if name.startswith("contextlib."):
         return (ContextValue(last, arguments[0] if arguments else None),)
     return None
+
+
+def call_outside(
+    machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+) -> tuple[Value] | None:
+    """A class or function of a package that somebody looked up, or None if nothing is known of it."""
+    # What is loaded is of the class that loads it.
+    owner, _, last = name.rpartition(".")
+    kind = machine.workspace.outside.kind(owner if last in LOADERS else name)
+    if kind is Kind.NUMBER:
+        return (a_number(),)
+    if kind is Kind.OPTIMIZER and (arguments or keywords):
+        return (optim.make(machine, last, arguments, keywords, node),)
+    if kind is Kind.NETWORK and not any(_may_wrap(value) for value in (*arguments, *keywords.values())):
+        return (foreign_module(machine, name, node),)
+    return None
+
+
+def _may_wrap(value: Value) -> bool:
+    """Whether a network that is made of this may be little more than it."""
+    return isinstance(value, Instance | Tensor | ListValue) or (isinstance(value, Unknown) and not value.data)
 
 
 def foreign_module(machine: Machine, name: str, node: ast.AST | None) -> Instance:

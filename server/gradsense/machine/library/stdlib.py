@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gradsense.machine.graph import Tensor
-from gradsense.machine.library import builtin, tensor_methods, unknown
+from gradsense.machine.library import builtin, frameworks, tensor_methods, unknown
 from gradsense.machine.library.arguments import argument
 from gradsense.machine.limits import MOST_BITS
 from gradsense.machine.state import ProgramRaises
@@ -110,6 +110,9 @@ def call(
         return Unknown(data=True, number=name.startswith(NUMBER_PACKAGES[1:]), name=last, sources=made_of)
     if name.startswith("einops.") and isinstance(first, Tensor):
         return _einops(machine, last, first)
+    told = frameworks.call_outside(machine, name, arguments, keywords, node)
+    if told is not None:
+        return told[0]
     return unknown.call_unknown(machine, Unknown(name=last), arguments, keywords, node)
 
 
