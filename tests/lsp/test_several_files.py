@@ -62,7 +62,8 @@ async def test_typing_in_one_changes_the_findings_of_another(tmp_path: Path) -> 
         for name in ("train.py", "utils.py", "models.py"):
             editor.open((tmp_path / name).as_uri(), (tmp_path / name).read_text())
         models, train = (tmp_path / "models.py").as_uri(), (tmp_path / "train.py").as_uri()
-        await until(editor, train, found=False)
+        await editor.hover(train, 0, 0)
+        assert not any(params.diagnostics for params in editor.published)
         editor.rewrite(models, MODELS.replace("ACTIVATION", BAD))
         await until(editor, train, found=True)
         editor.rewrite(models, MODELS.replace("ACTIVATION", FINE))
@@ -75,9 +76,30 @@ async def test_a_file_that_changes_on_disk_changes_the_findings_of_the_one_that_
     async with editing(command=REAL, folder=tmp_path) as editor:
         train = (tmp_path / "train.py").as_uri()
         editor.open(train, TRAIN)
-        await until(editor, train, found=False)
+        await editor.hover(train, 0, 0)
+        assert not any(params.diagnostics for params in editor.published)
         for activation, found in ((BAD, True), (FINE, False)):
             write(tmp_path, activation)
             change = types.FileEvent((tmp_path / "models.py").as_uri(), types.FileChangeType.Changed)
             editor.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([change]))
             await until(editor, train, found=found)
+
+
+@pytest.mark.asyncio
+async def test_a_fault_in_another_file_is_shown_where_the_open_one_leads_to_it(tmp_path: Path) -> None:
+    write(tmp_path, BAD)
+    utils = tmp_path / "utils.py"
+    async with editing(command=REAL, folder=tmp_path) as editor:
+        train = (tmp_path / "train.py").as_uri()
+        editor.open(train, TRAIN)
+        [found] = await editor.diagnostics(train, 60)
+        assert found.range.start.line == TRAIN.split("\n").index("    add(h, x).sum().backward()")
+        assert "(utils.py line 2)" in found.message
+        assert found.related_information[0].location.uri == utils.as_uri()
+        [fix, *_] = [one for one in await editor.actions(train, found.range, [found]) if one.kind == "quickfix"]
+        edit = await editor.edit_of(fix)
+        assert edit.document_changes and edit.document_changes[0].text_document.uri == utils.as_uri()
+        utils.write_text(UTILS.replace("(residual)", "(residual)  # gradsense: ignore[GS201]"))
+        change = types.FileEvent(utils.as_uri(), types.FileChangeType.Changed)
+        editor.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([change]))
+        await until(editor, train, found=False)

@@ -17,6 +17,7 @@ from gradsense import filtering
 from gradsense.check import Project, Report, check_source
 from gradsense.config import Loaded, Settings, load_settings, settings_from
 from gradsense.live import LiveCheck
+from gradsense.lsp.answers.elsewhere import at_home
 from gradsense.lsp.answers.explain import explain_text
 from gradsense.lsp.answers.fixes import find_fixes, fix_all
 from gradsense.lsp.answers.inlays import find_inlays
@@ -202,7 +203,7 @@ class AnalysisEngine:
             check.settle()
         reached = Stage.WHOLE if check.is_settled else Stage.LOOK if check.is_seen else Stage.GLANCE
         report = check.report()
-        own = _own(report, check.source, held.settings)
+        own = _own(report, check.source, held.settings, check.project)
         if reached is Stage.WHOLE:
             held.idle = {found.span.line for found in own if found.code == filtering.UNUSED_IGNORE}
         else:
@@ -230,7 +231,7 @@ class AnalysisEngine:
         if not _is_excluded(analysed, settings):
             self._changed(path)
             report = check_source(source, project, LIMITS)
-            findings, notes = _own(report, source, settings), _notes(report, source)
+            findings, notes = _own(report, source, settings, project), _notes(report, source)
         views = Views(request.encoding, self._source_of, _url_of)
         analysis = Analysis(
             path=path,
@@ -243,8 +244,11 @@ class AnalysisEngine:
         return CheckedFile(analysis, imported_by(path, project))
 
     def _fix_all(self, held: Held, request: FixAll) -> Edits:
+        path = request.path
+
         def check(source: Source) -> list[Finding]:
-            return _own(check_source(source, held.check.project, LIMITS), source, held.settings)
+            found = filtering.apply(check_source(source, held.check.project, LIMITS), {path: source}, held.settings)
+            return [finding for finding in found if finding.path == path]
 
         edits = fix_all(held, request, check)
         held.check.attach()
@@ -300,10 +304,15 @@ class AnalysisEngine:
         return known[1]
 
 
-def _own(report: Report, source: Source, settings: Settings) -> list[Finding]:
+def _own(report: Report, source: Source, settings: Settings, project: Project) -> list[Finding]:
     """What there is to show in a program itself."""
-    found = filtering.apply(report, {source.path: source}, settings)
-    return [finding for finding in found if finding.path == source.path]
+
+    def source_of(path: str) -> Source | None:
+        parsed = project.workspace.parsed(path)
+        return None if parsed is None else parsed.source
+
+    report.findings = list(at_home(report.findings, source.path, source_of))
+    return filtering.apply(report, {source.path: source}, settings)
 
 
 def _notes(report: Report, source: Source) -> tuple[str, ...]:
