@@ -16,6 +16,8 @@ MAY_USE = {
     "fixes": {"syntax"},
     "rules": {"syntax", "machine", "fixes"},
     "run": {"syntax"},
+    "types": {"syntax", "machine", "run"},
+    "explain": {"syntax", "rules"},
     "lsp": {"syntax", "machine", "fixes", "rules", "types", "run", "explain"},
 }
 

@@ -19,7 +19,7 @@ from gradsense.types.messages import LookedUp, LookUp, Where
 if TYPE_CHECKING:
     from gradsense.lsp.session import Session
 
-ENGINE = "gradsense.types.worker:TypeEngine"
+ENGINE = "gradsense.lsp.type_engine:TypeEngine"
 TIME_LIMIT = 6.0
 """Seconds that one question may take; jedi needs minutes for some packages."""
 
