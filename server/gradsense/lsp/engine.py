@@ -203,7 +203,7 @@ class AnalysisEngine:
             check.settle()
         reached = Stage.WHOLE if check.is_settled else Stage.LOOK if check.is_seen else Stage.GLANCE
         report = check.report()
-        own = _own(report, check.source, held.settings, check.project)
+        own = _own(report, check.source, held.settings, check.project, self._is_shown)
         if reached is Stage.WHOLE:
             held.idle = {found.span.line for found in own if found.code == filtering.UNUSED_IGNORE}
         else:
@@ -231,7 +231,7 @@ class AnalysisEngine:
         if not _is_excluded(analysed, settings):
             self._changed(path)
             report = check_source(source, project, LIMITS)
-            findings, notes = _own(report, source, settings, project), _notes(report, source)
+            findings, notes = _own(report, source, settings, project, self._is_shown), _notes(report, source)
         views = Views(request.encoding, self._source_of, _url_of)
         analysis = Analysis(
             path=path,
@@ -253,6 +253,14 @@ class AnalysisEngine:
         edits = fix_all(held, request, check)
         held.check.attach()
         return edits
+
+    def _is_shown(self, finding: Finding) -> bool:
+        """Whether an open file has a finding by itself."""
+        held = self._held.get(finding.path)
+        return held is not None and any(
+            (one.code, one.span.line) == (finding.code, finding.span.line) and one.path == finding.path
+            for one in held.findings.values()
+        )
 
     def _current(self, path: str, revision: int) -> Held | None:
         held = self._held.get(path)
@@ -304,14 +312,16 @@ class AnalysisEngine:
         return known[1]
 
 
-def _own(report: Report, source: Source, settings: Settings, project: Project) -> list[Finding]:
+def _own(
+    report: Report, source: Source, settings: Settings, project: Project, shown: Callable[[Finding], bool]
+) -> list[Finding]:
     """What there is to show in a program itself."""
 
     def source_of(path: str) -> Source | None:
         parsed = project.workspace.parsed(path)
         return None if parsed is None else parsed.source
 
-    report.findings = list(at_home(report.findings, source.path, source_of))
+    report.findings = list(at_home(report.findings, source.path, source_of, shown))
     return filtering.apply(report, {source.path: source}, settings)
 
 

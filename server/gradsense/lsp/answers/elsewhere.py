@@ -11,7 +11,12 @@ from gradsense.syntax import Source
 from gradsense.syntax.suppressions import Suppressions
 
 
-def at_home(findings: Iterable[Finding], path: str, source_of: Callable[[str], Source | None]) -> Iterator[Finding]:
+def at_home(
+    findings: Iterable[Finding],
+    path: str,
+    source_of: Callable[[str], Source | None],
+    shown: Callable[[Finding], bool],
+) -> Iterator[Finding]:
     """The findings in a file, and those elsewhere at the last of its lines that their stories pass.
 
     What passes none of its lines is left out, and so is what a comment silences where it lies.
@@ -20,13 +25,14 @@ def at_home(findings: Iterable[Finding], path: str, source_of: Callable[[str], S
         findings: what a check of the file found.
         path: the file.
         source_of: the source of another one by its path.
+        shown: whether a finding is shown where it lies, since that file is open and has it by itself.
     """
     for finding in findings:
         if finding.path == path:
             yield finding
             continue
         own = [related for related in finding.related if related.path == path]
-        source = source_of(finding.path) if own else None
+        source = source_of(finding.path) if own and not shown(finding) else None
         if source is None or Suppressions.of(source).hides(finding.code, finding.span.line):
             continue
         where = f"{os.path.basename(finding.path)} line {finding.span.line}"
