@@ -122,6 +122,33 @@ async def test_changes_of_what_is_not_open_are_logged() -> None:
         assert await shown(editor, cell) == ["BAD"]
 
 
+async def test_whatever_a_client_says_of_cells() -> None:
+    async with editing(VS_CODE_NOW) as editor:
+        first, second = editor.open_notebook(URI, "BAD", "ok")
+        assert await shown(editor, first) == ["BAD"]
+        editor.edit(first, (span(70, 0, 99, 9), " BAD"))
+        assert await shown(editor, first) == ["BAD", "BAD"]
+        editor.versions[URI] = -9
+        editor.edit(second, (span(0, 0, 0, 0), "BAD "))
+        assert await shown(editor, second) == ["BAD"]
+        await editor.logged("version -8")
+        nameless = types.NotebookCell(types.NotebookCellKind.Code, "vscode-notebook-cell:/without-a-text")
+        for start, deleted in ((99, 5), (1, 0), (0, 0)):
+            array = types.NotebookCellArrayChange(start=start, delete_count=deleted, cells=[nameless])
+            structure = types.NotebookDocumentCellChangeStructure(array=array)
+            editor._tell_notebook(URI, types.NotebookDocumentCellChanges(structure=structure))
+        editor._tell_notebook(URI, types.NotebookDocumentCellChanges(text_content=[]))
+        assert await shown(editor, first) == ["BAD", "BAD"]
+        again = types.NotebookDocument(URI, "jupyter-notebook", 1, list(editor.notebooks[URI]))
+        texts = [types.TextDocumentItem(name, "python", 1, editor.texts[name]) for name in (first, second)]
+        editor.client.notebook_document_did_open(types.DidOpenNotebookDocumentParams(again, texts))
+        assert await shown(editor, second) == ["BAD"]
+        editor.client.notebook_document_did_save(
+            types.DidSaveNotebookDocumentParams(types.NotebookDocumentIdentifier(URI))
+        )
+        assert await shown(editor, first) == ["BAD", "BAD"]
+
+
 async def test_a_notebook_as_json_text_is_no_python() -> None:
     async with editing() as editor:
         editor.open(URI, '{"cells": [{"source": "BAD"}]}')

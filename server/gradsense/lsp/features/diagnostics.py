@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from gradsense.lsp.convert import to_range
-from gradsense.lsp.features import configuration, diagnostic, publish_diagnostics
+from gradsense.lsp.features import configuration, diagnostic, log_trace, publish_diagnostics
 from gradsense.lsp.messages import Analyse, Analysis, FindingView, Interrupted, Stage
 
 if TYPE_CHECKING:
@@ -73,6 +73,9 @@ async def refresh(server: GradSenseServer, program: Program, stage: Stage = Stag
         program.failures += 1
         return None
     program.failures = 0
+    told = f"{len(reply.findings)} findings ({reply.reached.name.lower()}, {reply.seconds * 1000:.0f} ms)"
+    codes = " ".join(f"{found.code}@{found.place.line + 1}" for found in reply.findings)
+    log_trace.tell(server, f"{program.path}: {told}", codes)
     if program.notes_due and reply.reached is Stage.WHOLE:
         program.notes_due = False
         for note in reply.notes:

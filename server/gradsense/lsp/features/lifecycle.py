@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from gradsense.lsp.client import Client
-from gradsense.lsp.features import configuration, diagnostic, watched_files, workspace_diagnostic
+from gradsense.lsp.features import configuration, diagnostic, log_trace, watched_files, workspace_diagnostic
 from gradsense.lsp.parent import outlived
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def register(server: GradSenseServer) -> None:
     def initialize(params: types.InitializeParams) -> None:
         name = params.client_info.name if params.client_info is not None else ""
         session.client = Client.of(params.capabilities, server.workspace.position_encoding, name)
+        log_trace.begin(server, params.trace)
         session.change_folders(added=_folders(params), removed=())
         configuration.take(server, params.initialization_options)
         if session.client.pull:
