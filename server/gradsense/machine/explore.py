@@ -276,7 +276,7 @@ class Explorer:
         learnt = {site: fact for site, fact in knowledge.facts.items() if site not in start.facts}
         outcome = Outcome(
             found,
-            whole or not machines[0].branches,
+            whole or not (machines[0].branches or (unit is None and machines[0].walking_cells)),
             on_first,
             given=self._foreign(unit, start.facts),
             learnt=learnt,
