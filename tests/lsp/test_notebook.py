@@ -92,6 +92,7 @@ async def test_a_fix_edits_its_own_cell() -> None:
             "Make it good",
             "Make it maybe (may change results)",
             "Fix all GS201 in this notebook",
+            "Try on a copy and run the step: Make it good",
             "Ignore GS201 on this line",
         ]
         editor.apply(await editor.edit_of(actions[0]))
