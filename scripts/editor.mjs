@@ -99,7 +99,8 @@ export class Profile {
       "--telemetry-level",
       "off",
     ];
-    const more = ["--reconnection-grace-time", "10"];
+    // It is started from a terminal and has that environment: no shell need be asked for another.
+    const more = ["--reconnection-grace-time", "10", "--force-disable-user-env"];
     const child = spawn(process.execPath, [MAIN, ...args, ...more, ...this.#places()], {
       env: { ...this.#env(), ...env },
       stdio: ["ignore", "pipe", "pipe"],

@@ -68,7 +68,7 @@ export class Editor {
     return editor;
   }
 
-  /** Changes the user's settings, as an edit of their file does. */
+  /** Changes the user's settings; a window that is loaded from then on has them. */
   configure(settings: Record<string, unknown>): void {
     this.profile.configure(settingsOf({ files: {}, settings }));
   }

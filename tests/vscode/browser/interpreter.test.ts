@@ -26,9 +26,11 @@ test("a notification says what was tried, and leads to the setting", () =>
     await editor.page.locator(".settings-editor .setting-item-title", { hasText: "Interpreter" }).waitFor();
   }));
 
-test("once there is one, the server starts", () =>
+test("once there is one, the server starts with the window", () =>
   editor.watch("interpreter-set", async () => {
     editor.configure({ "gradsense.interpreter": PYTHON });
-    await editor.quickOpen("four.py");
+    await editor.page.reload();
+    await editor.page.waitForSelector(".explorer-folders-view .monaco-list-row", { timeout: 60_000 });
+    await editor.openFile("four.py");
     await editor.squiggle("h += self.skip(x)", "error");
   }));
