@@ -156,6 +156,11 @@ export class Editor {
     await this.page.waitForFunction(shown, words);
   }
 
+  /** The numbers of the lines that have an icon in the margin, from top to bottom. */
+  async icons(within = ".editor-instance"): Promise<string[]> {
+    return this.page.evaluate(linesWithIcons, within);
+  }
+
   /** The line of the editor that shows a text. */
   line(text: string, within = ".monaco-editor"): Locator {
     return this.page.locator(`${within} .view-line`, { hasText: text }).first();
@@ -181,10 +186,22 @@ export class Editor {
     });
   }
 
+  /**
+   * Opens the menu of quick fixes at the cursor.
+   *
+   * A moment after the cursor or a squiggle moved, VS Code asks for fixes by itself, and drops what it was asked for
+   * before and has no answer to yet: it says then that there is none, and a person asks again.
+   */
+  async openFixes(): Promise<void> {
+    await this.eventually(async () => {
+      await this.page.keyboard.press("Control+.");
+      await this.page.waitForSelector(".action-widget", { timeout: 5_000 });
+    });
+  }
+
   /** Opens the menu of quick fixes at the cursor and picks one; the first is picked with Enter, as people do. */
   async fix(title: string): Promise<void> {
-    await this.page.keyboard.press("Control+.");
-    await this.page.waitForSelector(".action-widget", { timeout: LONG });
+    await this.openFixes();
     const row = this.page.locator(".action-widget .monaco-list-row.focused", { hasText: title });
     for (let step = 0; step < 20 && !(await row.count()); step++) {
       await this.page.waitForTimeout(150);
@@ -307,6 +324,18 @@ function underlinedWords({ within, kind }: { within: string; kind: string }): st
     }
   }
   return found.sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(([, , words]) => words);
+}
+
+/** Runs in the page: the number beside each icon; one that has no picture does not count. */
+function linesWithIcons(within: string): string[] {
+  const tops = [...document.querySelectorAll(`${within} .margin .cgmr`)]
+    .filter((icon) => getComputedStyle(icon).backgroundImage !== "none")
+    .map((icon) => icon.getBoundingClientRect().top);
+  return [...document.querySelectorAll(`${within} .margin .line-numbers`)]
+    .map((number) => ({ top: number.getBoundingClientRect().top, text: number.textContent?.trim() ?? "" }))
+    .filter(({ top }) => tops.some((one) => Math.abs(one - top) < 3))
+    .sort((a, b) => a.top - b.top)
+    .map(({ text }) => text);
 }
 
 function needed(name: string): string {

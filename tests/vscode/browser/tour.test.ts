@@ -48,7 +48,7 @@ test("an explanation", () =>
 test("fixes on offer", () =>
   editor.watch("tour-fix", async () => {
     await editor.goTo(17, 10);
-    await editor.page.keyboard.press("Control+.");
+    await editor.openFixes();
     await editor.page
       .locator(".action-widget .monaco-list-row", { hasText: "Write `h` out of place" })
       .first()
