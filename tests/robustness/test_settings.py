@@ -38,7 +38,7 @@ def test_an_editor_with_values_of_all_kinds(key: str) -> None:
             assert all(str(problem) for problem in problems)
 
 
-@pytest.mark.parametrize("sent", WRONG, ids=repr)
+@pytest.mark.parametrize("sent", WRONG, ids=lambda sent: type(sent).__name__)
 def test_an_editor_that_sends_no_settings_at_all(sent: object) -> None:
     settings, _ = read_settings(sent)
     assert settings.enable is True
