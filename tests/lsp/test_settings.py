@@ -111,3 +111,9 @@ async def test_a_client_that_cannot_be_asked_tells() -> None:
             editor.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings=told))
         assert len(await editor.diagnostics(URI)) == 1
         assert len(await shown(editor)) == 1, "the same complaint is made once"
+
+
+def test_trust_that_cannot_be_read_is_no_trust() -> None:
+    settings, problems = read_settings({"trusted": "perhaps"})
+    assert not settings.trusted
+    assert len(problems) == 1 and "false is used" in str(problems[0])

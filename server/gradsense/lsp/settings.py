@@ -94,6 +94,8 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 }
 _FIELDS = {key: name for name, key in KEYS.items()}
 _DEFAULTS = {one.name: one.default for one in fields(EditorSettings)}
+# What is meant by a value that cannot be read: whoever wrote something else than yes about trust did not mean yes.
+_INSTEAD = {**_DEFAULTS, "trusted": False}
 
 
 def read_settings(value: Any) -> tuple[EditorSettings, tuple[Problem, ...]]:
@@ -116,7 +118,8 @@ def read_settings(value: Any) -> tuple[EditorSettings, tuple[Problem, ...]]:
             try:
                 own[name] = _READERS[name](item)
             except ValueError as error:
-                problems.append(Problem(_WHERE, f"`{key}` {error}; {_spoken(_DEFAULTS[name])} is used"))
+                own[name] = _INSTEAD[name]
+                problems.append(Problem(_WHERE, f"`{key}` {error}; {_spoken(_INSTEAD[name])} is used"))
         elif key == "interpreter" or key.startswith("run."):
             try:
                 run.update(read_table({_in_file(key.removeprefix("run.")): item}))
