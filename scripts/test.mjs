@@ -20,7 +20,18 @@ try {
   for (const [name, command] of Object.entries(parts)) {
     console.log(`\n== ${name}: ${command.join(" ")}`);
     // The workers share the cores; torch's own threads would fight over them.
-    if (run(python, ["-m", ...command], { OMP_NUM_THREADS: "1" }) !== 0) failed.push(name);
+    if (run(python, ["-m", ...command], { OMP_NUM_THREADS: "1" }) === 0) continue;
+    if (name === "tests") {
+      // Editors and processes are awaited for a bounded time, which a busy machine may exceed.
+      console.log("\n== tests that failed, once more and one after another");
+      if (
+        run(python, ["-m", "pytest", "--last-failed", "--last-failed-no-failures", "none"], {
+          OMP_NUM_THREADS: "1",
+        }) === 0
+      )
+        continue;
+    }
+    failed.push(name);
   }
   failed.push(...(await testExtension(python)));
   if (failed.length > 0) {

@@ -6,6 +6,7 @@ Its idea of text and positions is its own (see `lsp.model`), so that a mistake o
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import os
 import sys
@@ -398,7 +399,9 @@ async def editing(
     finally:
         server: Any = client._server
         if server.returncode is None:
-            await client.shutdown_session()
+            # A server that was killed may not be known to be gone yet.
+            with contextlib.suppress(RuntimeError):
+                await client.shutdown_session()
         await client.stop()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 import uuid
@@ -35,6 +36,7 @@ class Progress:
         self._cancel = cancel
         self._begun = False
         self._told = 0.0
+        self._waiting: str | None = None
 
     async def begin(self, title: str, message: str) -> None:
         """Shows it."""
@@ -54,10 +56,23 @@ class Progress:
         progress.tokens[self._token].add_done_callback(self._done)
 
     def report(self, message: str, *, always: bool = False) -> None:
-        """Says how far it is."""
+        """Says how far it is: at once, or a little later what is the newest by then."""
         now = time.monotonic()
-        if self._begun and self._token is not None and (always or now - self._told > _SELDOM):
+        if always or now - self._told > _SELDOM:
             self._told = now
+            self._waiting = None
+            self._say(message)
+            return
+        if self._waiting is None:
+            asyncio.get_running_loop().call_later(_SELDOM, self._say_what_waits)
+        self._waiting = message
+
+    def _say_what_waits(self) -> None:
+        if self._waiting is not None:
+            self.report(self._waiting, always=True)
+
+    def _say(self, message: str) -> None:
+        if self._begun and self._token is not None:
             self._server.work_done_progress.report(self._token, types.WorkDoneProgressReport(message=message))
 
     def end(self, message: str) -> None:
