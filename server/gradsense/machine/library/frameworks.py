@@ -76,15 +76,11 @@ def _may_wrap(value: Value) -> bool:
 
 def foreign_module(machine: Machine, name: str, node: ast.AST | None) -> Instance:
     """A network from a library: a module with parameters, whose inside we do not see."""
-    module = Instance("Foreign", None, machine.here(node))
+    module = Instance(nn.FOREIGN, None, machine.here(node))
     module.is_module = True
-    module.attributes["weight"] = _foreign_parameter(machine)
+    module.attributes["weight"] = nn.parameter(machine)
     module.options["name"] = name
     return module
-
-
-def _foreign_parameter(machine: Machine) -> Tensor:
-    return nn.parameter(machine)
 
 
 def object_method(

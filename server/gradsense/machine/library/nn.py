@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 CONTAINER_KINDS = ("Sequential", "ModuleList", "ParameterList", "ModuleDict", "ParameterDict")
 RECURRENT = ("LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell")
+FOREIGN = "Foreign"
+"""The kind of a network from a library."""
 
 
 def make(
@@ -244,7 +246,9 @@ def _other(machine: Machine, module: Instance, kind: str, arguments: list[Value]
     weights = [v for v in module.attributes.values() if isinstance(v, Tensor)]
     saved: list[SavedSpec] = [(t, False) for t in inputs]
     dtype = inputs[0].dtype if inputs else "float32"
-    return machine.record(kind, [*inputs, *weights], saved, private=True, dtype=dtype)[0]
+    # A network whose code we do not see has a graph by its parameters; it may well detach what it is given.
+    sure = kind != FOREIGN or all(machine.needs_grad(t) is NO for t in inputs)
+    return machine.record(kind, [*inputs, *weights], saved, private=True, dtype=dtype, sure=sure)[0]
 
 
 def black_box(machine: Machine, name: str, inputs: Sequence[Tensor], *, sure: bool = True) -> Tensor:
