@@ -33,29 +33,40 @@ def size_arguments(arguments: Sequence[Value]) -> Shape | None:
     return tuple(a if isinstance(a, int) and a >= 0 else None for a in arguments)
 
 
-def index_shape(shape: Shape | None, index: Value) -> Shape | None:
-    """The size of a view by basic indexing."""
-    if shape is None:
-        return None
+def kept_by_index(rank: int, index: Value) -> list[tuple[slice | None, int]] | None:
+    """The dimensions of a view by basic indexing, or None where the index does not fit.
+
+    Args:
+        rank: how many dimensions there are to index.
+
+    Returns:
+        For each dimension of the view, what is taken of which dimension; None in place of a slice for a new one.
+    """
     parts = index if isinstance(index, tuple) else (index,)
     used = sum(1 for p in parts if p is not None and p is not ...)
-    if used > len(shape) or sum(1 for p in parts if p is ...) > 1:
+    if used > rank or sum(1 for p in parts if p is ...) > 1:
         return None
-    result: list[int | None] = []
+    kept: list[tuple[slice | None, int]] = []
     position = 0
     for part in parts:
         if part is None:
-            result.append(1)
+            kept.append((None, position))
         elif part is ...:
-            keep = len(shape) - used
-            result += shape[position : position + keep]
-            position += keep
-        elif isinstance(part, slice):
-            result.append(slice_length(part, shape[position]))
-            position += 1
+            kept += [(slice(None), position + number) for number in range(rank - used)]
+            position += rank - used
         else:
+            if isinstance(part, slice):
+                kept.append((part, position))
             position += 1
-    return (*result, *shape[position:])
+    return kept + [(slice(None), rest) for rest in range(position, rank)]
+
+
+def index_shape(shape: Shape | None, index: Value) -> Shape | None:
+    """The size of a view by basic indexing."""
+    kept = None if shape is None else kept_by_index(len(shape), index)
+    if shape is None or kept is None:
+        return None
+    return tuple(1 if part is None else slice_length(part, shape[position]) for part, position in kept)
 
 
 def is_whole(index: Value, shape: Shape | None) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from gradsense.machine.graph import Shape, Strides, Tensor
-from gradsense.machine.values import ListValue, Unknown
+from gradsense.machine.shapes import kept_by_index
+from gradsense.machine.values import ListValue, Unknown, Value
 
 
 def of(tensor: Tensor) -> Strides | None:
@@ -44,31 +45,18 @@ def overlap(shape: Shape, strides: Strides) -> bool:
     return any(size != 1 and stride == 0 for size, stride in zip(shape, strides, strict=True))
 
 
-def indexed(tensor: Tensor, index: object) -> Strides | None:
+def indexed(tensor: Tensor, index: Value) -> Strides | None:
     """The strides of a view by basic indexing."""
     strides = of(tensor)
-    if strides is None or tensor.shape is None:
-        return None
-    parts = index if isinstance(index, tuple) else (index,)
-    used = sum(1 for p in parts if p is not None and p is not ...)
-    if used > len(strides) or sum(1 for p in parts if p is ...) > 1:
+    kept = None if strides is None else kept_by_index(len(strides), index)
+    if strides is None or kept is None or tensor.shape is None:
         return None
     result: list[int] = []
-    position = 0
-    for part in parts:
-        if part is None:
-            result.append(0)
-        elif part is ...:
-            keep = len(strides) - used
-            result += strides[position : position + keep]
-            position += keep
-        else:
-            if isinstance(part, slice):
-                if not (part.step is None or isinstance(part.step, int)):
-                    return None
-                result.append(strides[position] * (part.step or 1))
-            position += 1
-    return (*result, *strides[position:])
+    for part, position in kept:
+        if part is not None and not (part.step is None or isinstance(part.step, int)):
+            return None
+        result.append(0 if part is None else strides[position] * (part.step or 1))
+    return tuple(result)
 
 
 def viewed(shape: Shape, strides: Strides, wanted: Shape | None) -> Strides | None:
