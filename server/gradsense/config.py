@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from gradsense import setting_values
 from gradsense.run.settings import read_table
 
 CONFIG_NAME = "pyproject.toml"
@@ -232,20 +233,8 @@ def _suggestion(key: str) -> str:
     return f" (did you mean `{near[0]}`?)" if near else ""
 
 
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("must be true or false")
-    return value
-
-
-def _strings(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError("must be a list of strings")
-    return tuple(value)
-
-
 def _selectors(value: Any) -> tuple[str, ...]:
-    return tuple(as_selector(item) for item in _strings(value))
+    return tuple(as_selector(item) for item in setting_values.strings(value))
 
 
 def _selectors_by_pattern(value: Any) -> Mapping[str, tuple[str, ...]]:
@@ -258,11 +247,11 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "select": _selectors,
     "ignore": _selectors,
     "per-file-ignores": _selectors_by_pattern,
-    "include": _strings,
-    "exclude": _strings,
-    "extend-exclude": _strings,
-    "respect-gitignore": _flag,
-    "show-hints": _flag,
-    "unsafe-fixes": _flag,
+    "include": setting_values.strings,
+    "exclude": setting_values.strings,
+    "extend-exclude": setting_values.strings,
+    "respect-gitignore": setting_values.flag,
+    "show-hints": setting_values.flag,
+    "unsafe-fixes": setting_values.flag,
     "run": read_table,
 }

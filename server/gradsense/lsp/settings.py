@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
+from gradsense import setting_values
 from gradsense.config import Problem, Settings, settings_from
 from gradsense.run.settings import read_table
 
@@ -55,12 +56,6 @@ class EditorSettings:
         return self.max_file_size * 1e6
 
 
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError("must be true or false")
-    return value
-
-
 def _mode(value: Any) -> DiagnosticMode:
     if value not in get_args(DiagnosticMode):
         raise ValueError(f"must be {' or '.join(get_args(DiagnosticMode))}")
@@ -85,11 +80,11 @@ KEYS = {
 """What the editor's own settings are called there, by field."""
 
 _READERS: dict[str, Callable[[Any], Any]] = {
-    "enable": _flag,
-    "trusted": _flag,
+    "enable": setting_values.flag,
+    "trusted": setting_values.flag,
     "diagnostic_mode": _mode,
-    "inlay_hints": _flag,
-    "code_lens": _flag,
+    "inlay_hints": setting_values.flag,
+    "code_lens": setting_values.flag,
     "max_file_size": _megabytes,
 }
 _FIELDS = {key: name for name, key in KEYS.items()}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gradsense import setting_values
 from gradsense.run.spec import DEFAULT_BATCHES, DEFAULT_PASSES
 
 DEFAULT_TIME_LIMIT = 60.0
@@ -99,12 +100,6 @@ def _interpreter(value: Any) -> str | None:
     return None if value in (None, "") else _text(value)
 
 
-def _strings(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError("must be a list of strings")
-    return tuple(value)
-
-
 def _variables(value: Any) -> dict[str, str]:
     if not isinstance(value, Mapping):
         raise ValueError("must be a table of variables")
@@ -119,7 +114,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "batches": _count,
     "time-limit": _seconds,
     "device": device,
-    "args": _strings,
+    "args": setting_values.strings,
     "env": _variables,
     "cwd": _text,
 }
