@@ -1,8 +1,8 @@
 """Programs of all kinds, each with the lines of its story: `cases/expect.tsv`.
 
 The table was written down from reports and then held against the programs and the lines known of their faults. A report
-must have just these: where the error surfaces, which line saved and which ones wrote, which walk had freed the graph, who
-holds what grows, and what torch does not notice.
+must have just these: where the error surfaces, which line saved and which ones wrote, which walk had freed the graph,
+who holds what grows, and what torch does not notice.
 """
 
 from __future__ import annotations
