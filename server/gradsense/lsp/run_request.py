@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gradsense.lsp.session import Session
 
 _PREDICTING = ("error", "warning")
+KERNEL = ("keep", "restore")
 
 
 class BadRequest(Exception):
@@ -39,6 +40,7 @@ class RunRequest:
         call: an expression to run after the definitions.
         device: where it runs, if the person said so.
         fix: code and title of the fix to try.
+        kernel: whether the client is to run it in the notebook's kernel: `keep` what it changes, or `restore` models.
         token: the client's token for progress.
     """
 
@@ -47,6 +49,7 @@ class RunRequest:
     call: str | None = None
     device: str | None = None
     fix: tuple[str, str] | None = None
+    kernel: str | None = None
     token: str | int | None = None
 
 
@@ -72,12 +75,16 @@ def read_request(session: Session, argument: Any, token: str | int | None) -> Ru
         wanted = None if argument.get("device") is None else device(argument["device"])
     except ValueError as error:
         raise BadRequest(f"`device` {error}") from None
+    kernel = _text(argument, "kernel")
+    if kernel is not None and (kernel not in KERNEL or cell is None):
+        raise BadRequest("`kernel` must be `keep` or `restore`, and goes with the `cell` of a notebook")
     return RunRequest(
         program=program,
         line=_line_in_program(program, cell, line),
         call=_text(argument, "call"),
         device=wanted,
         fix=_fix(argument.get("fix")),
+        kernel=kernel,
         token=token,
     )
 
@@ -97,31 +104,20 @@ async def plan(session: Session, request: RunRequest, source: Source) -> Step:
         NoInterpreter: no Python can run it.
     """
     program = request.program
-    editor = session.settings_of(program)
-    root = session.root_of(program)
-    on_disk = scheme_of(program.uri) == "file"
-    home = os.path.dirname(program.path) if on_disk else root or os.getcwd()
+    home, folder = folders_of(session, program)
     overlays = {
         other.path: other.text
         for other in session.documents
         if other is not program and other.cells is None and scheme_of(other.uri) == "file"
     }
     chosen = runnable(source, request.line, request.call)
-    if not on_disk:
-        # Tracebacks and imports want a path; there is nothing there.
-        chosen = replace(chosen, path=os.path.join(home, f"{os.path.basename(program.path.rpartition(':')[2])}.py"))
+    if scheme_of(program.uri) != "file":
+        chosen = replace(chosen, path=path_of(program, home))
 
     def planned() -> Step:
-        table = {**load_settings(home).settings.run, **editor.run}
-        if request.device is not None:
-            table["device"] = request.device
-        known = {item.name for item in fields(RunSettings)}
-        settings = RunSettings(**{name: value for name, value in table.items() if name in known})
-        # A notebook's kernel works in the notebook's folder, a script where the workspace is.
-        folder = home if program.cells is not None else root or home
         return plan_step(
             chosen,
-            settings,
+            run_settings(session, request, home),
             folder=folder,
             roots=[project_root(home)],
             reason="the setting gradsense.interpreter",
@@ -129,6 +125,30 @@ async def plan(session: Session, request: RunRequest, source: Source) -> Step:
         )
 
     return await asyncio.to_thread(planned)
+
+
+def folders_of(session: Session, program: Program) -> tuple[str, str]:
+    """The folder that a program lies in, and the one that it works in."""
+    root = session.root_of(program)
+    home = os.path.dirname(program.path) if scheme_of(program.uri) == "file" else root or os.getcwd()
+    # A notebook's kernel works in the notebook's folder, a script where the workspace is.
+    return home, home if program.cells is not None else root or home
+
+
+def path_of(program: Program, home: str) -> str:
+    """What a program is called when it runs: tracebacks and imports want a path, though there may be nothing there."""
+    if scheme_of(program.uri) == "file":
+        return program.path
+    return os.path.join(home, f"{os.path.basename(program.path.rpartition(':')[2])}.py")
+
+
+def run_settings(session: Session, request: RunRequest, home: str) -> RunSettings:
+    """How a program is run: by its project's settings, the editor's, and what the request says. Reads files."""
+    table = {**load_settings(home).settings.run, **session.settings_of(request.program).run}
+    if request.device is not None:
+        table["device"] = request.device
+    known = {item.name for item in fields(RunSettings)}
+    return RunSettings(**{name: value for name, value in table.items() if name in known})
 
 
 def predictions_of(program: Program, path: str) -> list[Predicted]:

@@ -1,9 +1,11 @@
 """`workspace/executeCommand` with `gradsense.runStep`: runs a step for real and shows what torch did.
 
 The argument is an object: `uri`, and of these what there is: `line` (from 0, within the cell if there is one), `cell`
-(the URI of a notebook's cell), `call` (an expression to run after the definitions), `device`, and `fix` (`code` and
-`title` of a fix to try on a copy). The answer is the report, which `gradsense/runFinished` tells too. In it, the lines
-of a notebook are those of its cells, and `path` is the cell's URI.
+(the URI of a notebook's cell), `call` (an expression to run after the definitions), `device`, `fix` (`code` and `title`
+of a fix to try on a copy), and `kernel` (`keep` or `restore`: the client, asked by `gradsense/executeInKernel`, runs
+the cell in the notebook's kernel, and what that changes is kept, or models are put back). The answer is the report,
+which `gradsense/runFinished` tells too. In it, the lines of a notebook are those of its cells, and `path` is the cell's
+URI.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
-from gradsense.lsp import run_fix
+from gradsense.lsp import run_fix, run_kernel
 from gradsense.lsp.features import diagnostics, inlay_refresh
 from gradsense.lsp.features.execute_command import work_done_token
 from gradsense.lsp.run_progress import Progress
@@ -130,6 +132,8 @@ class _Run:
         source = source_of(program)
         step: Step | None = None
         try:
+            if self._request.kernel is not None:
+                return await self._in_kernel(source, revision)
             step = await plan(self._server.session, self._request, source)
             self._path = step.spec.path
             self._locator = Locator(self._server.session, program, self._path)
@@ -159,6 +163,18 @@ class _Run:
         # Its lines are those of the copy.
         self._locator = None
         self._server.start(run_fix.offer(self._server, self._program, fixed, report, revision), "the offer of a fix")
+        return report
+
+    async def _in_kernel(self, source: Source, revision: int) -> Report:
+        program = self._program
+        spec = await run_kernel.plan(self._server.session, self._request, source)
+        self._path = spec["path"]
+        self._locator = Locator(self._server.session, program, self._path)
+        self._progress.report("waiting for the kernel", always=True)
+        report = await run_kernel.run(self._server, program.uri, spec)
+        if program.revision == revision:
+            show(self._server, shown(self._locator, program.uri, report, ("kernel", spec["cell"])))
+        self._tell(report, None)
         return report
 
     def _cancel(self, running: Running) -> None:

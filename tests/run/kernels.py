@@ -1,0 +1,43 @@
+"""A kernel of Jupyter, as tests run code in it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from jupyter_client.manager import start_new_kernel
+
+SECONDS = 120
+
+
+class Kernel:
+    """A kernel, and what it is asked for."""
+
+    def __init__(self) -> None:
+        self.manager, self.client = start_new_kernel(kernel_name="python3")
+
+    def execute(self, code: str, *, history: bool = True) -> tuple[list[dict[str, Any]], str]:
+        """The outputs of a piece of code, by kind, and its text."""
+        shown: list[dict[str, Any]] = []
+        text: list[str] = []
+
+        def hear(message: dict[str, Any]) -> None:
+            content = message["content"]
+            if message["msg_type"] in ("display_data", "execute_result"):
+                shown.append(content["data"])
+            elif message["msg_type"] == "stream":
+                text.append(content["text"])
+            elif message["msg_type"] == "error":
+                text.append(f"{content['ename']}: {content['evalue']}")
+
+        self.client.execute_interactive(code, store_history=history, output_hook=hear, timeout=SECONDS)
+        return shown, "".join(text)
+
+    def ask(self, expression: str) -> Any:
+        """The value of an expression."""
+        return json.loads(self.execute(f"import json; print(json.dumps({expression}))")[1])
+
+    def end(self) -> None:
+        """Ends it."""
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
