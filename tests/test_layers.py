@@ -18,6 +18,7 @@ MAY_USE = {
     "run": {"syntax"},
     "types": {"syntax", "machine", "run"},
     "explain": {"syntax", "rules"},
+    "integrations": {"syntax", "run", "cli"},
     "lsp": {"syntax", "machine", "fixes", "rules", "types", "run", "explain"},
 }
 

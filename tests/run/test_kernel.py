@@ -106,6 +106,15 @@ def test_a_loop_in_a_function_of_an_earlier_cell_is_cut_and_told_in_its_cell(ker
     assert kernel.ask("len(history)") == 8
 
 
+def test_what_the_cell_defines_can_be_used_afterwards(kernel: Kernel) -> None:
+    cell = "def items(count):\n    for item in range(count):\n        yield item\n\nbegun = items(4)\nnext(begun)\n"
+    report, _ = run(kernel, 0, cell)
+    assert report["outcome"] == "clean"
+    assert kernel.ask("list(items(3))") == [0, 1, 2]
+    assert kernel.ask("items.__code__.co_names") == ["range"]
+    assert kernel.ask("list(begun)") == [1, 2, 3]
+
+
 def test_a_function_whose_cell_was_edited_since_is_run_as_the_kernel_has_it(kernel: Kernel) -> None:
     kernel.execute(SETUP)
     kernel.execute(TRAIN.replace("history.append(loss)", "history.append(loss.item())"))

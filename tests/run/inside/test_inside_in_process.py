@@ -13,7 +13,7 @@ import pytest
 SERVER = Path(__file__).parents[3] / "server"
 
 PROGRAM = r"""
-import builtins, gc, os, sys, warnings
+import builtins, gc, linecache, os, sys, warnings
 import torch
 from torch.autograd.function import FunctionCtx
 from torch.autograd.variable import Variable
@@ -21,6 +21,7 @@ from torch.optim import optimizer as optimizers
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 from torch.utils.data import DataLoader
 
+from gradsense.run.inside.existing import Text
 from gradsense.run.inside.probe import Probe
 from gradsense.run.inside.restoring import Snapshot
 
@@ -111,6 +112,26 @@ with Probe(passes=0) as probe:
         variables["net"](x).sum().backward()
 assert probe.report()["verdict"] == "steady"
 assert switches() == before
+
+# a function that exists already, and one that is defined meanwhile
+text = (
+    "def train(kept):\n    for i in range(9):\n        kept.append(net(torch.rand(3, 2)).sum())\n"
+    "        kept[-1].backward()\n"
+)
+linecache.cache["<cell 3>"] = (len(text), None, text.splitlines(keepends=True), "<cell 3>")
+exec(compile(text, "<cell 3>", "exec"), variables)
+code = variables["train"].__code__
+probe = Probe(passes=4)
+probe.live_on([Text("<cell 3>", text, "<cell 3>")])
+with probe:
+    exec(probe.compile("kept = []\ndef again():\n    train(kept)\nagain()\n", "<cell 4>"), variables)
+report = probe.report()
+assert report["outcome"] == "grows" and report["holders"][0]["line"] == 3, report
+assert len(variables["kept"]) == 4
+assert variables["train"].__code__ is code
+assert switches() == before
+variables["again"]()
+assert len(variables["kept"]) == 13
 print("all is well")
 """
 

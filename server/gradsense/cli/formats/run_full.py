@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TextIO
 
 from rich.console import Console
 from rich.text import Text
 
+from gradsense.cli.formats.run_texts import Texts
 from gradsense.cli.formats.snippet import Mark, Snippet
-from gradsense.cli.result import from_here
 from gradsense.cli.terminal import clean, console
-from gradsense.regions import place
 from gradsense.run import words
 from gradsense.run.advice import advice
 from gradsense.run.report import Cost, Frame, Pass, Report
 from gradsense.run.step import Step
 from gradsense.run.story import Part, story
-from gradsense.syntax import Source, SourceError, Span
+from gradsense.syntax import Source, Span
 
 _STYLES = {
     "raises": "bold red",
@@ -33,8 +33,34 @@ _WIDEST_TEXT = 100
 _GUTTER = "  "
 
 
+@dataclass(frozen=True)
+class Surroundings:
+    """What a report is shown with.
+
+    Args:
+        ran_by: the Python that ran the step.
+        notes: what is said about how it was run.
+        advice: what would make it run, where that is known.
+        unfolding: what shows the lines of tracebacks that are folded.
+        checked: whether the program was checked without running it, so that what happened may be called unforeseen.
+    """
+
+    ran_by: str = ""
+    notes: tuple[str, ...] = ()
+    advice: str | None = None
+    unfolding: str = "--traceback"
+    checked: bool = False
+
+    @classmethod
+    def of(cls, report: Report, step: Step) -> Surroundings:
+        """Those of a run in a process of its own."""
+        python = f"{step.interpreter.path} ({step.interpreter.reason})"
+        checked = bool(report.predictions or not step.spec.predictions)
+        return cls(python, step.notes, advice(report, step), checked=checked)
+
+
 def write_report(report: Report, step: Step, source: Source, out: TextIO, *, whole: bool) -> None:
-    """Writes a report.
+    """Writes the report of a run in a process of its own.
 
     Args:
         report: what the run found out.
@@ -44,23 +70,35 @@ def write_report(report: Report, step: Step, source: Source, out: TextIO, *, who
         whole: whether tracebacks are shown whole, with the lines of torch and other libraries.
     """
     terminal = console(out)
+    texts = Texts(source)
     if report.ranks:
         for number, rank in enumerate(report.ranks):
             terminal.print(Text(f"rank {number}", style="bold reverse"))
-            _Page(rank, step, source, terminal, whole).write()
+            write_page(rank, Surroundings.of(rank, step), texts, terminal, whole=whole)
         return
-    _Page(report, step, source, terminal, whole).write()
+    write_page(report, Surroundings.of(report, step), texts, terminal, whole=whole)
+
+
+def write_page(report: Report, around: Surroundings, texts: Texts, terminal: Console, *, whole: bool) -> None:
+    """Writes a report.
+
+    Args:
+        report: what the run found out.
+        around: what it is shown with.
+        texts: the files that it speaks of.
+        terminal: where to.
+        whole: whether tracebacks are shown whole, with the lines of torch and other libraries.
+    """
+    _Page(report, around, texts, terminal, whole).write()
 
 
 class _Page:
-    def __init__(self, report: Report, step: Step, source: Source, terminal: Console, whole: bool) -> None:
+    def __init__(self, report: Report, around: Surroundings, texts: Texts, terminal: Console, whole: bool) -> None:
         self._report = report
-        self._step = step
-        self._source = source
+        self._around = around
+        self._texts = texts
         self._terminal = terminal
         self._whole = whole
-        self._sources: dict[str, Source] = {}
-        self._names: dict[str, str] = {}
 
     def write(self) -> None:
         report = self._report
@@ -77,18 +115,22 @@ class _Page:
             self._entry(name, text)
         for found in report.predictions:
             style = _VERDICTS.get(found.verdict, "")
-            where = self._where(found.path or self._source.path, found.line)
+            where = self._texts.where(found.path or self._texts.main.path, found.line)
             self._entry("predicted", f"{found.code} at {where}: ", (found.verdict.replace("-", " "), style))
         for missed in self._missed():
             self._entry("missed", missed)
-        for note in (*self._step.notes, *report.notes):
+        for note in (*self._around.notes, *report.notes):
             self._entry("note", note)
 
     def _head(self) -> None:
         report = self._report
         main = next((part for part in story(report) if part.main), None)
-        where = self._where(main.path, main.line) if main else self._name(self._source.path)
-        head = Text.assemble((clean(where), "bold"), " ", (report.outcome, _STYLES[report.outcome]))
+        where = self._texts.where(main.path, main.line) if main else self._texts.name(self._texts.main.path)
+        outcome: str = report.outcome
+        style = _STYLES[report.outcome]
+        if report.silent and outcome == "clean":
+            outcome, style = "wrong gradients", _STYLES["raises"]
+        head = Text.assemble((clean(where), "bold"), " ", (outcome, style))
         self._terminal.print(head)
         for line in self._paragraph(words.headline(report), _GUTTER, _GUTTER):
             self._terminal.print(line)
@@ -96,14 +138,12 @@ class _Page:
     def _snippet(self, parts: Sequence[Part]) -> None:
         marks = []
         for part in parts:
-            source = self._source_of(part.path)
-            lines = source.lines if source else []
-            text = lines[part.line - 1] if part.line <= len(lines) else ""
+            text = self._texts.line(part.path, part.line)
             start = len(text) - len(text.lstrip())
             span = Span(part.line, start, part.line, max(len(text.rstrip()), start + 1))
             style = _STYLES[self._report.outcome] if part.main else None
-            marks.append(Mark(self._name(part.path), span, part.text, style))
-        for line in Snippet(marks, self._sources, self._terminal).lines():
+            marks.append(Mark(self._texts.name(part.path), span, part.text, style))
+        for line in Snippet(marks, self._texts.by_name, self._terminal).lines():
             self._terminal.print(line)
 
     def _traceback(self, name: str, frames: Sequence[Frame]) -> None:
@@ -118,7 +158,7 @@ class _Page:
                 folded += 1
                 continue
             folded = self._fold(folded)
-            where = f"{self._where(frame.path, frame.line)} in {frame.name}" if frame.name else frame.path
+            where = f"{self._texts.where(frame.path, frame.line)} in {frame.name}" if frame.name else frame.path
             self._terminal.print(Text(clean(f"    {where}"), style="cyan"))
             if frame.text:
                 self._terminal.print(Text(clean(f"      {frame.text.strip()}")))
@@ -127,7 +167,8 @@ class _Page:
     def _fold(self, folded: int) -> int:
         if folded:
             lines = "1 line" if folded == 1 else f"{folded} lines"
-            self._terminal.print(Text(f"    … {lines} of torch and other libraries (--traceback shows them)", "dim"))
+            how = f"({self._around.unfolding} shows them)"
+            self._terminal.print(Text(f"    … {lines} of torch and other libraries {how}", "dim"))
         return 0
 
     def _passes(self) -> None:
@@ -154,27 +195,25 @@ class _Page:
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         report = self._report
-        if advised := advice(report, self._step):
-            yield "help", advised
+        if self._around.advice:
+            yield "help", self._around.advice
         if text := words.verdict(report):
             yield "memory", text
         for holder in report.holders:
-            stored = f", stored at {self._where(holder.path, holder.line)}" if holder.path and holder.line else ""
+            stored = f", stored at {self._texts.where(holder.path, holder.line)}" if holder.path and holder.line else ""
             yield "held by", f"`{holder.name}`{stored}"
         if report.loss:
             yield "loss", words.listed([f"{loss:.6g}" for loss in report.loss])
         if report.cost is not None and (text := _cost(report.cost)):
             yield "cost", text
-        python = f"{self._step.interpreter.path} ({self._step.interpreter.reason})"
         torch = f"torch {report.torch}" if report.torch else ""
-        yield "ran on", ", ".join(part for part in (report.device, torch, python) if part)
+        yield "ran on", ", ".join(part for part in (report.device, torch, self._around.ran_by) if part)
 
     def _missed(self) -> Iterator[str]:
         """That the static check did not foresee what happened."""
         report = self._report
         fault = report.outcome in ("raises", "grows") and (report.saved or report.freed or report.holders)
-        judged = report.predictions or not self._step.spec.predictions
-        if fault and judged and not any(found.verdict == "confirmed" for found in report.predictions):
+        if fault and self._around.checked and not any(found.verdict == "confirmed" for found in report.predictions):
             yield "`gradsense check` did not foresee this; it cannot see all that a run does"
 
     def _entry(self, name: str, text: str, ending: tuple[str, str] = ("", "")) -> None:
@@ -201,29 +240,9 @@ class _Page:
             ) or [head]:
                 yield Text(line)
 
-    def _where(self, path: str, line: int) -> str:
-        self._source_of(path)
-        return place(self._sources, self._name(path), Span(line, 0, line, 0)).rpartition(":")[0]
-
     def _line(self, line: int) -> str:
-        at = self._source.cell_at(line)
+        at = self._texts.main.cell_at(line)
         return str(line) if at is None else f"cell {at[0] + 1}:{at[1]}"
-
-    def _name(self, path: str) -> str:
-        if path not in self._names:
-            self._names[path] = from_here(path) or path
-        return self._names[path]
-
-    def _source_of(self, path: str) -> Source | None:
-        name = self._name(path)
-        if path == self._source.path:
-            self._sources[name] = self._source
-        elif name not in self._sources:
-            try:
-                self._sources[name] = Source.from_path(path)
-            except SourceError:
-                return None
-        return self._sources[name]
 
 
 def _numbers(rows: Sequence[Pass]) -> list[str]:

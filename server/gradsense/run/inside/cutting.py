@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+import itertools
+from collections.abc import Iterator
+from types import CodeType
 from typing import Any, Union
 
-FOR, ENTER, WHILE, SEEN = "__gradsense_for__", "__gradsense_enter__", "__gradsense_while__", "__gradsense_seen__"
+FOR, ENTER, WHILE, SEEN = "for", "enter", "while", "seen"  # what the rewritten program calls
 FORWARD_METHODS = frozenset({"forward", "setup_context", "backward", "vjp", "jvp"})
 COMPILED = ("jit", "triton", "script", "njit", "cuda")  # decorators whose functions are compiled from their bytecode
 
@@ -20,11 +23,13 @@ class LoopSite:
         in_forward: whether in the forward of a module or function, where a pass builds a part of one graph.
         steps: whether an optimizer's step is written in it.
         foreign: whether the loop itself is a library's, and the line only the one that called it.
+        passes: how many of its passes are measured at least.
     """
 
     def __init__(self, path: str, line: int, last: int, in_forward: bool = False) -> None:
         self.path, self.line, self.last, self.in_forward = path, line, last, in_forward
         self.steps = self.foreign = False
+        self.passes = 0
 
     def spot(self) -> dict[str, Any]:
         """Path and line."""
@@ -47,13 +52,25 @@ class Sites:
         lines: the statements, likewise: path, first and last line.
         seen: for each statement, whether it was begun.
         functions: the functions: path, first and last line.
+        originals: the code as it was written, by the rewritten one; only where it is kept.
+
+        keep_originals: whether it is.
     """
 
+    _serial = itertools.count()
+
     def __init__(self) -> None:
+        self._number = next(self._serial)
+        self.keep_originals = False
         self.loops: list[LoopSite] = []
         self.lines: list[tuple[str, int, int]] = []
         self.seen = bytearray()
         self.functions: list[tuple[str, int, int]] = []
+        self.originals: dict[CodeType, CodeType] = {}
+
+    def name(self, what: str) -> str:
+        """The built-in name by which the rewritten program calls something; that of another probe differs."""
+        return f"__gradsense_{what}_{self._number}__"
 
     def reached(self, path: str, line: int) -> bool:
         """Whether the statement on a line was begun, or nobody can tell because its file was not rewritten."""
@@ -89,14 +106,18 @@ class Sites:
         return [number for size, number in covering if size == smallest]
 
 
-def rewrite(text: str, path: str, sites: Sites) -> ast.Module:
-    """Parses a program and puts the probe's calls in it.
+def compiled(tree: ast.Module, path: str, sites: Sites, flags: int = 0) -> CodeType:
+    """Compiles a program with the probe's calls in it, which change the tree.
 
     Raises:
-        SyntaxError: the text is not Python as this interpreter understands it.
+        SyntaxError: the tree is not Python as this interpreter understands it.
     """
-    tree = ast.parse(text, path)
-    return instrument(tree, path, sites)
+    original = compile(tree, path, "exec", flags, dont_inherit=True) if sites.keep_originals else None
+    code: CodeType = compile(instrument(tree, path, sites), path, "exec", flags, dont_inherit=True)
+    if original is not None:
+        sites.originals[code] = original
+        sites.originals.update((other, plain) for plain, other in pairs(original, code))
+    return code
 
 
 def instrument(tree: ast.Module, path: str, sites: Sites) -> ast.Module:
@@ -127,15 +148,15 @@ class _Rewriter(ast.NodeTransformer):
     def visit_For(self, node: ast.For) -> Any:
         site = self._site(node)
         self._blocks(node)
-        node.iter = _call(FOR, node.iter, ast.Constant(site), node.iter)
+        node.iter = self._call(FOR, node.iter, ast.Constant(site), node.iter)
         return node
 
     def visit_While(self, node: ast.While) -> Any:
         site = self._site(node)
         self._blocks(node)
-        tick = _call(WHILE, node.test, ast.Constant(site))
+        tick = self._call(WHILE, node.test, ast.Constant(site))
         node.test = ast.copy_location(ast.BoolOp(ast.And(), [tick, node.test]), node.test)
-        enter = ast.copy_location(ast.Expr(_call(ENTER, node, ast.Constant(site))), node)
+        enter = ast.copy_location(ast.Expr(self._call(ENTER, node, ast.Constant(site))), node)
         return [enter, node]
 
     def generic_visit(self, node: ast.AST) -> Any:
@@ -171,12 +192,18 @@ class _Rewriter(ast.NodeTransformer):
             last = max(statement.lineno, body[0].lineno - 1)
         sites.lines.append((self.path, statement.lineno, last))
         sites.seen.append(0)
-        target = ast.Subscript(ast.Name(SEEN, ast.Load()), ast.Constant(number), ast.Store())
+        target = ast.Subscript(ast.Name(sites.name(SEEN), ast.Load()), ast.Constant(number), ast.Store())
         mark = ast.Assign([target], ast.Constant(1))
         for part in ast.walk(mark):
             ast.copy_location(part, statement)
             part.end_lineno, part.end_col_offset = statement.lineno, statement.col_offset  # type: ignore[attr-defined]
         return mark
+
+    def _call(self, what: str, at: ast.expr | ast.stmt, *arguments: ast.expr) -> ast.Call:
+        call = ast.Call(ast.Name(self.sites.name(what), ast.Load()), list(arguments), [])
+        ast.copy_location(call, at)
+        ast.copy_location(call.func, at)
+        return call
 
     def _site(self, node: Loop) -> int:
         inside = bool(self.functions) and self.functions[-1] in FORWARD_METHODS
@@ -184,11 +211,27 @@ class _Rewriter(ast.NodeTransformer):
         return len(self.sites.loops) - 1
 
 
-def _call(name: str, at: ast.expr | ast.stmt, *arguments: ast.expr) -> ast.Call:
-    call = ast.Call(ast.Name(name, ast.Load()), list(arguments), [])
-    ast.copy_location(call, at)
-    ast.copy_location(call.func, at)
-    return call
+def pairs(plain: CodeType, rewritten: CodeType, shift: int = 0) -> Iterator[tuple[CodeType, CodeType]]:
+    """The functions in a code object, each as it is and rewritten: those of the same name and line that come in the
+    same order.
+
+    Args:
+        plain: the code as it is.
+        rewritten: the same, rewritten.
+        shift: by how many lines it stands further down.
+    """
+    theirs: dict[tuple[str, int], list[CodeType]] = {}
+    for code in rewritten.co_consts:
+        if isinstance(code, CodeType):
+            theirs.setdefault((code.co_name, code.co_firstlineno - shift), []).append(code)
+    for code in plain.co_consts:
+        if not isinstance(code, CodeType):
+            continue
+        others = theirs.get((code.co_name, code.co_firstlineno))
+        if others:
+            other = others.pop(0)
+            yield code, other
+            yield from pairs(code, other, shift)
 
 
 def _calls(node: ast.AST) -> list[ast.Call]:

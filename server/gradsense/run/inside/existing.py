@@ -1,18 +1,23 @@
-"""Functions that exist before the probe is entered: they are run as if they had been defined under it."""
+"""Functions of a process that lives on: rewritten while the probe is on, and as they were written afterwards."""
 
 from __future__ import annotations
 
 import ast
-import contextlib
 import gc
 import linecache
+import re
 import sys
 from collections.abc import Iterable, Iterator
-from types import CodeType, FunctionType
-from typing import NamedTuple
+from types import AsyncGeneratorType, CodeType, CoroutineType, FrameType, FunctionType, GeneratorType
+from typing import Any, NamedTuple
 
-from .cutting import Sites, instrument
+from .cutting import ENTER, FOR, SEEN, WHILE, Sites, instrument, pairs
 from .places import Places
+
+MOST_FILES = 200
+WORTH_IT = re.compile(r"torch|\bbackward\b|\bstep\b")
+
+Pair = tuple[CodeType, CodeType, int, int]  # as it was written, rewritten, and its statements: from, and before which
 
 
 class Text(NamedTuple):
@@ -33,63 +38,134 @@ class Text(NamedTuple):
     flags: int = 0
 
 
-@contextlib.contextmanager
-def watched(texts: Iterable[Text], sites: Sites) -> Iterator[None]:
+class Existing:
     """Has functions run with their loops and lines seen, while it is entered.
 
-    Only those are touched whose code is what the text compiles to: a text that was edited since is passed over.
+    Only those are touched whose code is what the text compiles to: a text that was edited since is passed over. Those
+    that are under way are left alone as well, and nobody can tell which of their lines ran. Afterwards all functions,
+    those that were defined meanwhile too, have the code that they were written with.
+
+    Args:
+        texts: what they were compiled from.
+        sites: where loops and lines are noted.
+
+    Attributes:
+        under_way: afterwards, whether rewritten code is still under way, in a generator or a thread.
     """
-    pairs: dict[tuple[str, int, str], list[tuple[CodeType, CodeType]]] = {}
-    for text in texts:
-        for plain, rewritten in _compiled(text, sites):
-            pairs.setdefault((text.name, plain.co_firstlineno, plain.co_name), []).append((plain, rewritten))
-    swapped: list[tuple[FunctionType, CodeType]] = []
-    for item in gc.get_objects() if pairs else ():
-        if type(item) is not FunctionType:
-            continue
-        code = item.__code__
-        found = pairs.get((code.co_filename, code.co_firstlineno, code.co_name), ())
-        fitting = [rewritten for plain, rewritten in found if plain == code]
-        if len(fitting) == 1 and fitting[0].co_freevars == code.co_freevars:
-            item.__code__ = fitting[0]
-            swapped.append((item, code))
-    try:
-        yield
-    finally:
-        for function, code in swapped:
-            function.__code__ = code
+
+    def __init__(self, texts: Iterable[Text], sites: Sites) -> None:
+        self.texts, self.sites = texts, sites
+        self.under_way = False
+
+    def __enter__(self) -> Existing:
+        found: dict[tuple[str, int, str], list[Pair]] = {}
+        for text in self.texts:
+            for pair in self._compiled(text):
+                found.setdefault((text.name, pair[0].co_firstlineno, pair[0].co_name), []).append(pair)
+        if not found:
+            return self
+        functions, under_way = _functions()
+        busy = set(map(id, under_way))
+        for function in functions:
+            code = function.__code__
+            same = found.get((code.co_filename, code.co_firstlineno, code.co_name))
+            if same and id(code) not in busy:
+                fitting = [pair for pair in same if pair[0] == code]
+                if len(fitting) == 1:
+                    self._swap(function, *fitting[0])
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        originals = self.sites.originals
+        files = {code.co_filename for code in originals}
+        functions, under_way = _functions()
+        for function in functions:
+            code = function.__code__
+            if code.co_filename in files and code in originals:
+                function.__code__ = originals[code]
+        self.under_way = any(code.co_filename in files and code in originals for code in under_way)
+
+    def _swap(self, function: FunctionType, plain: CodeType, rewritten: CodeType, first: int, end: int) -> None:
+        if plain.co_freevars != rewritten.co_freevars:
+            return
+        self.sites.originals[rewritten] = function.__code__  # the very same object
+        function.__code__ = rewritten
+        self.sites.seen[first:end] = bytes(end - first)
+
+    def _compiled(self, text: Text) -> Iterator[Pair]:
+        """The functions of a text, each as it is and rewritten."""
+        sites, begin = self.sites, len(self.sites.lines)
+        try:
+            plain = compile(text.text, text.name, "exec", text.flags, dont_inherit=True)
+            tree = ast.increment_lineno(ast.parse(text.text, text.path), text.first - 1)
+            rewritten = compile(instrument(tree, text.path, sites), text.path, "exec", text.flags, dont_inherit=True)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return
+        # Whether a line ran is known of functions that are swapped, and of no others.
+        sites.seen[begin:] = b"\x01" * (len(sites.lines) - begin)
+        for code, other in pairs(plain, rewritten, text.first - 1):
+            sites.originals[other] = code
+            lines = [
+                number
+                for number in range(begin, len(sites.lines))
+                if other.co_firstlineno <= sites.lines[number][1] <= last_line(other)
+            ]
+            yield code, other, *((lines[0], lines[-1] + 1) if lines else (0, 0))
+
+
+class Inert:
+    """What rewritten code calls that is still under way when the probe is off."""
+
+    def __setitem__(self, number: int, value: int) -> None: ...
+
+    @classmethod
+    def names(cls, sites: Sites) -> dict[str, Any]:
+        """By the names of the probe that has ended."""
+        called: dict[str, Any] = {
+            FOR: lambda number, items: iter(items),
+            ENTER: lambda number: None,
+            WHILE: lambda number: True,
+            SEEN: cls(),
+        }
+        return {sites.name(what): value for what, value in called.items()}
 
 
 def modules(places: Places) -> Iterator[Text]:
-    """The texts of the user's modules that are imported already."""
+    """The texts of the user's modules that are imported already and may have to do with gradients."""
+    count = 0
     for module in list(sys.modules.values()):
         name = getattr(module, "__file__", None)
-        if isinstance(name, str) and name.endswith(".py") and places.is_user(name):
-            yield Text(name, "".join(linecache.getlines(name)), name)
+        if count < MOST_FILES and isinstance(name, str) and name.endswith(".py") and places.is_user(name):
+            text = "".join(linecache.getlines(name))
+            if WORTH_IT.search(text):
+                count += 1
+                yield Text(name, text, name)
 
 
-def _compiled(text: Text, sites: Sites) -> Iterator[tuple[CodeType, CodeType]]:
-    """The code objects of a text, each as it is and rewritten."""
-    try:
-        plain = compile(text.text, text.name, "exec", text.flags, dont_inherit=True)
-        tree = ast.increment_lineno(ast.parse(text.text, text.path), text.first - 1)
-        rewritten = compile(instrument(tree, text.path, sites), text.path, "exec", text.flags, dont_inherit=True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    yield from _matched(plain, rewritten, text.first - 1)
+def last_line(code: CodeType) -> int:
+    """The last line of a function, with all that is defined in it."""
+    lines = [line for _, _, line in code.co_lines() if line is not None]
+    inner = [last_line(item) for item in code.co_consts if isinstance(item, CodeType)]
+    return max([code.co_firstlineno, *lines, *inner])
 
 
-def _matched(plain: CodeType, rewritten: CodeType, shift: int) -> Iterator[tuple[CodeType, CodeType]]:
-    """Code objects that stand for the same function: those of the same name and line that come in the same order."""
-    theirs: dict[tuple[str, int], list[CodeType]] = {}
-    for code in rewritten.co_consts:
-        if isinstance(code, CodeType):
-            theirs.setdefault((code.co_name, code.co_firstlineno - shift), []).append(code)
-    for code in plain.co_consts:
-        if not isinstance(code, CodeType):
-            continue
-        others = theirs.get((code.co_name, code.co_firstlineno), [])
-        if others:
-            other = others.pop(0)
-            yield code, other
-            yield from _matched(code, other, shift)
+def _functions() -> tuple[list[FunctionType], list[CodeType]]:
+    """All functions that there are, and the code of those that are under way."""
+    functions: list[FunctionType] = []
+    under_way: list[CodeType] = []
+    for frame in list(sys._current_frames().values()):
+        current: FrameType | None = frame
+        while current is not None:
+            under_way.append(current.f_code)
+            current = current.f_back
+    for item in gc.get_objects():
+        kind = type(item)
+        if kind is FunctionType:
+            functions.append(item)
+        elif kind is GeneratorType:
+            under_way.append(item.gi_code)
+        elif kind is CoroutineType:
+            under_way.append(item.cr_code)
+        elif kind is AsyncGeneratorType:
+            under_way.append(item.ag_code)
+    return functions, under_way

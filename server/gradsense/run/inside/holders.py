@@ -84,15 +84,18 @@ class _Way:
         return way
 
 
-def find_holders(frame: FrameType, places: Places, kept: Collection[int]) -> list[Holder]:
+def find_holders(
+    frame: FrameType, places: Places, kept: Collection[int], named: dict[str, Any] | None = None
+) -> list[Holder]:
     """The names that hold any of these nodes, nearest to the loop first.
 
     Args:
         frame: where the loop stands.
         kept: nodes of earlier passes that are still alive.
+        named: further variables, besides those of the frames and of the user's modules.
     """
     nodes = frozenset(kept)
-    found = _collect(_tensors(frame, places), nodes)
+    found = _collect(_tensors(frame, places, named or {}), nodes)
     if not found:
         found = _collect(_held_by_functions(places, nodes), nodes)
     return _carriers(list(found.values()))
@@ -157,7 +160,7 @@ def _reach(tensor: Any) -> frozenset[int]:
     return frozenset(read(roots, saved=False).nodes)
 
 
-def _tensors(frame: FrameType, places: Places) -> Iterator[tuple[Any, _Way]]:
+def _tensors(frame: FrameType, places: Places, named: dict[str, Any]) -> Iterator[tuple[Any, _Way]]:
     """Every tensor that can be reached by a name of the user's program, with the shortest way to it."""
     seen: set[int] = set()
     todo: deque[tuple[Any, _Way]] = deque()
@@ -167,7 +170,7 @@ def _tensors(frame: FrameType, places: Places) -> Iterator[tuple[Any, _Way]]:
             seen.add(id(value))
             todo.append((value, way))
 
-    for scope, root, path in _scopes(frame, places):
+    for scope, root, path in (*_scopes(frame, places), (named, "", frame.f_code.co_filename)):
         seen.add(id(scope))
         for name, value in list(scope.items()):
             if not name.startswith("__"):

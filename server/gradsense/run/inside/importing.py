@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
 import sys
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
 
-from .cutting import Sites, rewrite
+from .cutting import Sites, compiled
 from .places import Places
 
 
@@ -30,8 +31,7 @@ class _Loader(SourceFileLoader):
         if type(self.inner) is not SourceFileLoader:  # a text that is not the file's: tracebacks show it all the same
             lines = source.splitlines(keepends=True)
             linecache.cache[self.path] = (len(source), None, lines, self.path)
-        code: CodeType = compile(rewrite(source, self.path, self.sites), self.path, "exec", dont_inherit=True)
-        return code
+        return compiled(ast.parse(source, self.path), self.path, self.sites)
 
 
 class Importing:
@@ -39,6 +39,7 @@ class Importing:
 
     def __init__(self, places: Places, sites: Sites) -> None:
         self.places, self.sites = places, sites
+        self._loaders: list[tuple[str, _Loader]] = []
 
     def __enter__(self) -> Importing:
         sys.meta_path.insert(0, self)
@@ -47,6 +48,10 @@ class Importing:
     def __exit__(self, *_: object) -> None:
         if self in sys.meta_path:
             sys.meta_path.remove(self)
+        for name, loader in self._loaders:
+            module: Any = sys.modules.get(name)
+            if getattr(module, "__loader__", None) is loader:
+                module.__loader__ = module.__spec__.loader = loader.inner
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -62,6 +67,7 @@ class Importing:
             if not isinstance(spec.loader, SourceFileLoader) or not self.places.is_user(spec.origin or ""):
                 return None
             spec.loader = _Loader(spec.loader, self.sites)
+            self._loaders.append((name, spec.loader))
             spec.cached = None
             found: ModuleSpec = spec
             return found

@@ -11,8 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .cutting import instrument
-from .existing import Text, modules, watched
+from .existing import Text, modules
 from .limits import TimeLimit
 from .places import Places
 from .probe import Probe, only_new_objects
@@ -77,14 +76,13 @@ def run_cell(spec: dict[str, Any], shell: Any, send: Callable[[dict[str, Any]], 
         stack.enter_context(_without_breakpoints(probe.notes))
         if spec.get("restore"):
             stack.callback(Snapshot(shell.user_ns).restore)
-        stack.enter_context(watched(texts, probe.sites))
-        with Streams(output), only_new_objects():
+        probe.live_on(texts)
+        with Streams(output):
             try:
-                with limit, probe:
+                with limit, probe, only_new_objects():
                     probe.books.base = sys._getframe()
                     tree = ast.increment_lineno(ast.parse("\n".join(own), path), cell.first - 1)
-                    tree = instrument(tree, path, probe.sites)
-                    exec(compile(tree, path, "exec", flags, dont_inherit=True), shell.user_ns)
+                    exec(probe.compile_tree(tree, path, flags), shell.user_ns)
             except BaseException as error:
                 probe.error = error
             finally:

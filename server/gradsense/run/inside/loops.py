@@ -13,7 +13,7 @@ import torch
 
 from .books import Books
 from .cost import Timing
-from .cutting import LoopSite, Sites
+from .cutting import ENTER, FOR, SEEN, WHILE, LoopSite, Sites
 from .memory import Alive
 from .walks import Walk
 
@@ -99,14 +99,8 @@ class Loops:
 
     def names(self) -> dict[str, Any]:
         """What the rewritten program calls, by name."""
-        from . import cutting
-
-        return {
-            cutting.FOR: self._for,
-            cutting.ENTER: self._enter,
-            cutting.WHILE: self._tick,
-            cutting.SEEN: self.sites.seen,
-        }
+        called = {FOR: self._for, ENTER: self._enter, WHILE: self._tick, SEEN: self.sites.seen}
+        return {self.sites.name(what): value for what, value in called.items()}
 
     def walked(self, walk: Walk) -> None:
         """Counts a walk for the loops that it happens in."""
@@ -193,7 +187,7 @@ class Loops:
             return False
         if self.books.nodes == run.nodes_before:
             return False
-        return len(run.measured) < max(self.limit, 3)
+        return len(run.measured) < max(self.limit, run.site.passes, 3)
 
     def _measure(self, run: LoopRun, now: float, frame: FrameType) -> None:
         seconds = now - run.clock
@@ -214,9 +208,13 @@ class Loops:
         if number is None:
             site = LoopSite(path, line, line)
             site.foreign = foreign
-            self.sites.loops.append(site)
-            number = self._watched[path, line, foreign] = len(self.sites.loops) - 1
+            number = self._watched[path, line, foreign] = self.add(site)
         return _Passes(self, number, items)
+
+    def add(self, site: LoopSite) -> int:
+        """Takes a loop that was not rewritten, and returns its number."""
+        self.sites.loops.append(site)
+        return len(self.sites.loops) - 1
 
     def _for(self, number: int, items: Iterable[Any]) -> Iterator[Any]:
         if threading.get_ident() != self._thread:

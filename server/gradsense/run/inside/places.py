@@ -58,10 +58,15 @@ class Places:
         self._known: dict[str, bool] = dict.fromkeys(files, True)
         self._roots = tuple({_folder(root) for root in roots if root})
         self._libraries = tuple(_library_folders())
+        self._ours: tuple[str, ...] = (_folder(HERE),)
 
     def add(self, name: str) -> None:
         """Counts one more file as the user's."""
         self._known[name] = True
+
+    def leave_out(self, folder: str) -> None:
+        """Counts the files of a folder as GradSense's own, which no traceback shows."""
+        self._ours += (_folder(folder),)
 
     def knows_no_roots(self) -> bool:
         """Whether there are no folders of the user's."""
@@ -101,14 +106,17 @@ class Places:
         for code, line in found:
             user = self.is_user(code.co_filename)
             begun = begun or user
-            if begun and not code.co_filename.startswith(HERE):
+            if begun and not code.co_filename.startswith(self._ours):
                 yield Place(code.co_filename, line, code.co_name, user)
 
     def _judge(self, name: str) -> bool:
         if name.startswith("<") or not name:
             return False
+        others = (*self._ours, *self._libraries)
+        if name.startswith(others):  # most are, and links take long to follow
+            return False
         full = os.path.realpath(name)
-        if full.startswith(HERE + os.sep) or any(full.startswith(folder) for folder in self._libraries):
+        if full.startswith(others):
             return False
         inside = [root for root in self._roots if full.startswith(root)]
         if not inside:
@@ -143,4 +151,5 @@ def _library_folders() -> Iterator[str]:
     if torch is not None and torch.__file__:
         names.append(os.path.dirname(torch.__file__))
     for name in names:
+        yield os.path.abspath(name).rstrip(os.sep) + os.sep
         yield _folder(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import contextlib
 import gc
@@ -18,8 +19,9 @@ import torch.fx.traceback
 from .aliases import watched
 from .books import Books, Note
 from .cost import Timing
-from .cutting import Sites, rewrite
+from .cutting import LoopSite, Sites, compiled
 from .eager import eagerly
+from .existing import Existing, Inert, Text, last_line
 from .growth import kept_nodes, may_grow
 from .holders import find_holders
 from .importing import Importing
@@ -69,6 +71,8 @@ class Probe:
         self.places = Places(files, roots)
         self.books = Books()
         self.sites = Sites()
+        self.existing: Existing | None = None
+        self.named: dict[str, Any] = {}
         self.loops = Loops(self.books, self.sites, passes, self._measured)
         self.writes = Writes(self.books)
         self.engine = Engine(real_engine(), self.books, self.writes, self.notes)
@@ -94,13 +98,33 @@ class Probe:
         self.places.add(path)
         if not linecache.getlines(path):
             linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
-        code: CodeType = compile(rewrite(text, path, self.sites), path, "exec", dont_inherit=True)
-        return code
+        return self.compile_tree(ast.parse(text, path), path)
+
+    def compile_tree(self, tree: ast.Module, path: str, flags: int = 0) -> CodeType:
+        """The same for a program that was parsed already, with the flags of its compiler. The tree is changed.
+
+        Raises:
+            SyntaxError: it is not Python as this interpreter understands it.
+        """
+        self.places.add(path)
+        return compiled(tree, path, self.sites, flags)
+
+    def live_on(self, texts: Iterable[Text]) -> None:
+        """Makes ready for a process that goes on afterwards, as a notebook's kernel does: functions that exist already
+        are watched too, and in the end all have the code that they were written with.
+
+        Args:
+            texts: what the functions were compiled from.
+        """
+        self.existing = Existing(texts, self.sites)
+        self.sites.keep_originals = True
 
     def __enter__(self) -> Probe:
         undo = self._undo
         self.pid = os.getpid()
         self._name_builtins(self.loops.names())
+        if self.existing is not None:
+            undo.enter_context(self.existing)
         undo.enter_context(eagerly(self.notes))
         undo.enter_context(Importing(self.places, self.sites))
         undo.enter_context(Loaders(self._batches, self.notes, self.loops, self.places))
@@ -135,13 +159,39 @@ class Probe:
         self.places.add(frame.f_code.co_filename)
         return self.loops.watch(items, frame.f_code.co_filename, frame.f_lineno)
 
+    def repeat(self, call: Callable[[], Any], passes: int, frame: FrameType, step: Any) -> None:
+        """Calls a function so many times, each time a pass of a training loop. What it raises comes through.
+
+        Args:
+            call: the function.
+            passes: how many times; a graph is seen to grow from three on.
+            frame: whose variables are looked through for what holds a graph that grows.
+            step: what the person calls the step: its lines are those of the loop.
+        """
+        __tracebackhide__ = True
+        code = getattr(getattr(step, "__func__", step), "__code__", None)
+        if code is not None and self.places.is_user(code.co_filename):
+            site = LoopSite(code.co_filename, code.co_firstlineno, last_line(code))
+        else:
+            site = LoopSite(frame.f_code.co_filename, frame.f_lineno, frame.f_lineno)
+        site.passes = passes
+        owner = getattr(step, "__self__", None)
+        self.named.update({"step": step} if owner is None else {"self": owner})
+        run = self.loops.begin(site, self.loops.add(site))
+        try:
+            for _ in range(passes):
+                call()
+                self.loops.end_pass(run, frame)
+        finally:
+            self.loops.finish(run)
+
     def report(self) -> dict[str, Any]:
         """What happened."""
         return make_report(self)
 
     def _measured(self, run: LoopRun, frame: FrameType) -> None:
         if may_grow(run):
-            run.holders = find_holders(frame, self.places, kept_nodes(run))
+            run.holders = find_holders(frame, self.places, kept_nodes(run), self.named)
         if run.walks:
             last = run.measured[-1]
             self.send(
@@ -177,7 +227,17 @@ class Probe:
     def _name_builtins(self, names: dict[str, Any]) -> None:
         for name, value in names.items():
             setattr(builtins, name, value)
-            self._undo.callback(delattr, builtins, name)
+        self._undo.callback(self._forget_builtins, names)
+
+    def _forget_builtins(self, names: dict[str, Any]) -> None:
+        self.loops.paused = True
+        under_way = self.existing is not None and self.existing.under_way
+        inert = Inert.names(self.sites) if under_way else {}
+        for name in names:
+            if name in inert:
+                setattr(builtins, name, inert[name])
+            else:
+                delattr(builtins, name)
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from .cutting import instrument
+from .cutting import compiled
 from .probe import Probe
 
 
@@ -41,7 +41,7 @@ class Program:
         probe.books.base = sys._getframe()
         tree = self.parse()
         probe.more_walks_follow = self.more_walks_follow
-        code = compile(instrument(tree, self.path, probe.sites), self.path, "exec", dont_inherit=True)
+        code = compiled(tree, self.path, probe.sites)
         try:
             exec(code, self.module.__dict__)
             if self.call is not None:
