@@ -119,7 +119,8 @@ export class Profile {
       await ended(child);
       throw new Error(`${said}\n${error.message}`);
     }
-    const url = (folder, query = {}) => `${origin}/?${new URLSearchParams({ tkn: token, folder, ...query })}`;
+    const url = (folder, query = {}) =>
+      `${origin}/?${new URLSearchParams({ tkn: token, ...(folder ? { folder } : {}), ...query })}`;
     return { url, origin, process: child, end: () => ended(child) };
   }
 

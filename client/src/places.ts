@@ -12,10 +12,25 @@ interface Located {
   cell?: vscode.NotebookCell;
 }
 
-/** What a person calls a line, counted from 1: `train.py:17`, or `cell 4:3` in a notebook. */
+/** What a person calls a line, counted from 1: `train.py:17`, or `cell 4, line 3` in a notebook. */
 export function nameOf(path: string, line: number): string {
   const { uri, cell } = locate(path, line);
-  return cell ? `cell ${cell.index + 1}:${line}` : `${basename(uri.path)}:${line}`;
+  return cell ? `cell ${cell.index + 1}, line ${line}` : `${basename(uri.path)}:${line}`;
+}
+
+/** The same within a sentence, for a person who looks at what was run: `on line 17`, `in cell 4, line 3`. */
+export function phraseOf(from: vscode.Uri): (path: string, line: number) => string {
+  return (path, line) => {
+    const { uri, cell } = locate(path, line);
+    if (cell) return `in cell ${cell.index + 1}, line ${line}`;
+    return uri.toString() === from.toString() ? `on line ${line}` : `in ${basename(uri.path)}, line ${line}`;
+  };
+}
+
+/** What a person calls a cell that is named by its URI: its place among all cells, those with text too. */
+export function cellName(uri: string): string {
+  const { cell } = locate(uri, 1);
+  return cell ? `cell ${cell.index + 1}` : "a cell";
 }
 
 /**

@@ -100,9 +100,16 @@ export function readReport(value: unknown): Report {
   };
 }
 
-/** A run in a sentence or two. */
-export function summaryOf(report: Report): string {
-  const at = (where: Place | null) => (where ? ` on line ${where.line}` : "");
+/** What a person calls a line of a file. */
+export type Naming = (path: string, line: number) => string;
+
+/**
+ * A run in a sentence or two.
+ *
+ * @param phrase a line within a sentence, such as "on line 17"
+ */
+export function summaryOf(report: Report, phrase: Naming): string {
+  const at = (where: Place | null) => (where ? ` ${phrase(where.path, where.line)}` : "");
   const parts: string[] = [];
   switch (report.outcome) {
     case "raises":
@@ -119,7 +126,9 @@ export function summaryOf(report: Report): string {
     }
     case "grows": {
       const [holder] = report.holders;
-      parts.push(`Memory grows with every pass${holder ? `: ${holder.name} holds the graphs${at(holder)}` : ""}.`);
+      parts.push(
+        `Memory grows with every pass${holder ? `: ${holder.name} holds the graphs${holder.path ? at(holder) : ""}` : ""}.`,
+      );
       break;
     }
     case "clean":

@@ -2,7 +2,7 @@
 
 import { bytes, escaped } from "./html";
 import { memoryPlots } from "./memoryPlot";
-import { type Frame, type Place, type Report, summaryOf, tellingPasses } from "./report";
+import { type Frame, type Naming, type Place, type Report, summaryOf, tellingPasses } from "./report";
 
 export interface Assets {
   style: string;
@@ -27,11 +27,14 @@ const VERDICTS: Record<string, string> = {
   varying: "Varying: the passes are of different sizes.",
 };
 
-/** What a person calls a line of a file. */
-export type Naming = (path: string, line: number) => string;
+/** What a person calls a line: by itself, and within a sentence. */
+export interface Names {
+  name: Naming;
+  phrase: Naming;
+}
 
 /** The whole page, which may load nothing but its own style and script. */
-export function reportPage(report: Report, title: string, assets: Assets, name: Naming): string {
+export function reportPage(report: Report, title: string, assets: Assets, names: Names): string {
   const policy = `default-src 'none'; style-src ${assets.cspSource}; script-src 'nonce-${assets.nonce}'`;
   return `<!DOCTYPE html>
 <html lang="en">
@@ -43,18 +46,18 @@ export function reportPage(report: Report, title: string, assets: Assets, name: 
 <title>${escaped(title)}</title>
 </head>
 <body>
-${reportBody(report, title, name)}
+${reportBody(report, title, names)}
 <script nonce="${assets.nonce}" src="${escaped(assets.script)}"></script>
 </body>
 </html>`;
 }
 
 /** What the page shows. */
-export function reportBody(report: Report, title: string, name: Naming): string {
+export function reportBody(report: Report, title: string, { name, phrase }: Names): string {
   const link = linkBy(name);
   return [
     heading(report, title),
-    error(report),
+    error(report, phrase),
     fix(report),
     story(report, link),
     traceback("Forward: where the value was made", report.forward, link),
@@ -89,8 +92,8 @@ function heading(report: Report, title: string): string {
 <p class="actions"><button data-action="copy">Copy report</button> <button data-action="again">Run again</button></p></header>`;
 }
 
-function error(report: Report): string {
-  if (!report.error) return `<p>${escaped(summaryOf(report))}</p>`;
+function error(report: Report, phrase: Naming): string {
+  if (!report.error) return `<p>${escaped(summaryOf(report, phrase))}</p>`;
   return `<pre class="error"><b>${escaped(report.error.type)}</b>: ${escaped(report.error.message)}</pre>`;
 }
 

@@ -2,7 +2,7 @@
 
 import { randomBytes } from "node:crypto";
 import * as vscode from "vscode";
-import { nameOf, openPlace } from "./places";
+import { nameOf, openPlace, phraseOf } from "./places";
 import type { Report } from "./report";
 import { reportPage } from "./reportHtml";
 import { reportText } from "./reportText";
@@ -61,7 +61,7 @@ export class ReportView implements vscode.Disposable {
     this.panel.reveal(undefined, true);
   }
 
-  private fill({ webview }: vscode.WebviewPanel, { report, title }: Shown): void {
+  private fill({ webview }: vscode.WebviewPanel, { report, title, uri }: Shown): void {
     const asset = (name: string) => webview.asWebviewUri(vscode.Uri.joinPath(this.media(), name)).toString();
     const assets = {
       style: asset("report.css"),
@@ -69,13 +69,14 @@ export class ReportView implements vscode.Disposable {
       cspSource: webview.cspSource,
       nonce: randomBytes(16).toString("base64url"),
     };
-    webview.html = reportPage(report, title, assets, nameOf);
+    webview.html = reportPage(report, title, assets, { name: nameOf, phrase: phraseOf(uri) });
   }
 
   private async receive(message: { action?: string; path?: string; line?: number }): Promise<void> {
     if (!this.last) return;
     if (message.action === "copy") {
-      await vscode.env.clipboard.writeText(reportText(this.last.report, this.last.title));
+      const { report, title, uri } = this.last;
+      await vscode.env.clipboard.writeText(reportText(report, title, phraseOf(uri)));
       vscode.window.setStatusBarMessage("GradSense: the report is on the clipboard", 4_000);
     } else if (message.action === "again") {
       await vscode.commands.executeCommand("gradsense.run.again");

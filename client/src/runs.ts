@@ -7,7 +7,9 @@ import {
   type ProgressToken,
   WorkDoneProgress,
 } from "vscode-languageclient/node";
+import { type Execution, execute, kernelOf, type Where, whereToRun } from "./kernels";
 import { log, textOf } from "./logging";
+import { cellName, phraseOf } from "./places";
 import { isTrouble, type Report, readReport, summaryOf } from "./report";
 import type { ReportView } from "./reportView";
 import type { Server } from "./server";
@@ -21,10 +23,13 @@ export interface Step {
   call?: string;
   device?: string;
   fix?: unknown;
+  /** Where a cell of a notebook with a live kernel runs; asked for where it is not said. */
+  where?: Where;
 }
 
 const RUN = "gradsense.runStep";
 const CLEAR = "gradsense.clearRun";
+const IN_KERNEL = "gradsense/executeInKernel";
 
 /** What the server tells when a run is over. */
 interface Finished {
@@ -39,6 +44,7 @@ export class Runs implements vscode.Disposable {
   private current: vscode.CancellationTokenSource | undefined;
   private last: Step | undefined;
   private tokens = 0;
+  private passed: () => void = () => {};
 
   /** A run began or ended. */
   readonly onDidChange = this.changed.event;
@@ -50,6 +56,7 @@ export class Runs implements vscode.Disposable {
     server.intercept = (command, [step]) => (command === RUN && isStep(step) ? this.run(step) : undefined);
     this.watches = server.onDidMakeClient((client) => {
       client.onNotification("gradsense/runFinished", (params: Finished) => this.finished(params));
+      client.onRequest(IN_KERNEL, (params: Execution) => this.inKernel(params));
     });
   }
 
@@ -87,8 +94,10 @@ export class Runs implements vscode.Disposable {
    *
    * @returns the report as the server sent it, or undefined where there is none
    */
-  async run(step: Step): Promise<unknown> {
+  async run(asked: Step): Promise<unknown> {
     if (!(await this.mayRun())) return undefined;
+    const step = await placed(asked);
+    if (!step) return undefined;
     const client = this.server.client;
     if (!client) {
       void vscode.window.showWarningMessage("The GradSense server is not ready yet; try again in a moment.");
@@ -116,6 +125,8 @@ export class Runs implements vscode.Disposable {
       token.onCancellationRequested(() => source.cancel());
       const workDoneToken: ProgressToken = `gradsense-run-${++this.tokens}`;
       let shown = 0;
+      let passes = 0;
+      this.passed = () => progress.report({ message: `pass ${++passes} in the kernel` });
       const watch = client.onProgress(WorkDoneProgress.type, workDoneToken, (value) => {
         const share = "percentage" in value && value.percentage !== undefined ? value.percentage : shown;
         const message = value.message ?? ("title" in value ? value.title : undefined);
@@ -124,12 +135,22 @@ export class Runs implements vscode.Disposable {
       });
       progress.report({ message: "starting the step" });
       try {
-        const params = { command: RUN, arguments: [step], workDoneToken };
+        const params = { command: RUN, arguments: [argumentOf(step)], workDoneToken };
         return await client.sendRequest(ExecuteCommandRequest.type, params, source.token);
       } finally {
+        this.passed = () => {};
         watch.dispose();
       }
     });
+  }
+
+  /** The server has a cell executed in its notebook's kernel: only as a part of a run that the person asked for. */
+  private inKernel(execution: Execution): Promise<string | null> {
+    const step = this.last;
+    if (!this.current || step?.uri !== execution.uri || !inKernel(step) || !vscode.workspace.isTrusted) {
+      throw new Error("nobody asked for a run in the kernel");
+    }
+    return execute(execution, this.current.token, () => this.passed());
   }
 
   private async mayRun(): Promise<boolean> {
@@ -154,11 +175,11 @@ export class Runs implements vscode.Disposable {
     const wanted = setting<string>("run.openReport");
     if (wanted === "always" || (wanted === "onProblem" && isTrouble(report))) this.reports.show();
     // Of a fix that was tried, the server asks whether to take it.
-    else if (!report.fix) void this.tell(report);
+    else if (!report.fix) void this.tell(report, vscode.Uri.parse(uri));
   }
 
-  private async tell(report: Report): Promise<void> {
-    const text = summaryOf(report);
+  private async tell(report: Report, uri: vscode.Uri): Promise<void> {
+    const text = summaryOf(report, phraseOf(uri));
     const show = "Show Report";
     const clear = "Clear";
     const select = "Select Interpreter";
@@ -185,12 +206,34 @@ export class Runs implements vscode.Disposable {
   }
 }
 
+/** A step with the place where it runs; undefined where the person thinks better of it. */
+async function placed(step: Step): Promise<Step | undefined> {
+  // A fix is tried on a copy, which a kernel does not have.
+  if (!step.cell || step.fix || step.where) return step;
+  const notebook = vscode.Uri.parse(step.uri);
+  if (!(await kernelOf(notebook))) return step;
+  const where = await whereToRun(notebook);
+  return where && { ...step, where };
+}
+
+function inKernel({ where }: Step): boolean {
+  return where === "keep" || where === "restore";
+}
+
+/** What the server is told of a step. */
+function argumentOf(step: Step): object {
+  const { where, ...rest } = step;
+  return inKernel(step) ? { ...rest, kernel: where } : rest;
+}
+
 function isStep(value: unknown): value is Step {
   return typeof value === "object" && value !== null && typeof (value as Step).uri === "string";
 }
 
+/** What was run, for the head of the report. */
 function titleOf(uri: vscode.Uri, step: Step): string {
   const name = vscode.workspace.asRelativePath(uri, false);
   if (step.call) return `${name}: ${step.call}`;
+  if (step.cell) return `${name}, ${cellName(step.cell)}${inKernel(step) ? ", in the kernel" : ""}`;
   return step.line === undefined ? name : `${name}, line ${step.line + 1}`;
 }

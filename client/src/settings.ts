@@ -8,7 +8,7 @@ export const SECTION = "gradsense";
 
 /** Settings that are no business of the server's. */
 const CLIENT_ONLY = ["importStrategy", "path", "trace", "gutterMarks"];
-const CLIENT_ONLY_OF_RUN = ["openReport", "kernel"];
+const CLIENT_ONLY_OF_RUN = ["openReport", "inKernel"];
 
 /** The path of the workspace folder that a resource is in, or of the first one. */
 export function folderOf(scope: vscode.Uri | undefined): string | undefined {

@@ -16,7 +16,7 @@ MANIFEST: dict[str, Any] = json.loads((ROOT / "package.json").read_text(encoding
 WORDS: dict[str, str] = json.loads((ROOT / "package.nls.json").read_text(encoding="utf-8"))
 CONTRIBUTES: dict[str, Any] = MANIFEST["contributes"]
 # What client/src/settings.ts takes out before the server is told.
-CLIENT_ONLY = ("importStrategy", "path", "trace.server", "gutterMarks", "run.openReport")
+CLIENT_ONLY = ("importStrategy", "path", "trace.server", "gutterMarks", "run.inKernel", "run.openReport")
 
 
 def settings() -> dict[str, Any]:

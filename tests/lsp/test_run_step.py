@@ -310,6 +310,21 @@ async def test_a_cell_runs_with_those_before_it(runs: Runs, tmp_path: Path) -> N
     assert await runs.shown(cells[2]) == []
 
 
+async def test_texts_about_a_notebook_name_its_cells(runs: Runs, tmp_path: Path) -> None:
+    notebook = (tmp_path / "stale.ipynb").as_uri()
+    cells = runs.editor.open_notebook(
+        notebook,
+        "import torch\nnet = torch.nn.Linear(2, 1)\nopt = torch.optim.SGD(net.parameters(), lr=0.1)",
+        ("markdown", "# Training"),
+        "for step in range(3):\n    net(torch.ones(1, 2)).sum().backward()\n    opt.step()",
+    )
+    report = await runs.run(notebook, cell=cells[2])
+    [fault] = report["silent"]
+    assert (fault["path"], fault["line"]) == (cells[2], 2)
+    assert "the step in cell 3, line 3" in fault["what"]
+    assert ["in cell 3, line 3" in str(hint.label) for hint in await runs.inlays(cells[2])] == [True]
+
+
 async def test_nothing_outlives_a_server_that_is_killed(tmp_path: Path) -> None:
     async with editing(command=REAL, folder=tmp_path, capabilities=capabilities()) as editor:
         runs = Runs(editor)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 SOURCE = "gradsense run"
 _FRAMES_SHOWN = 12
+_ON_LINE = re.compile(r"\bon line (\d+)")
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,11 @@ class Locator:
         self._program = program
         self._path = path
 
+    @property
+    def has_cells(self) -> bool:
+        """Whether the program is a notebook."""
+        return self._program.cells is not None
+
     def locate(self, path: str, line: int) -> tuple[str, types.Range] | None:
         """The document and range of a line; None where it is in no open document."""
         if os.path.abspath(path) == os.path.abspath(self._path):
@@ -121,6 +128,24 @@ class Locator:
         start = encode_column(text, len(text) - len(text.lstrip()), encoding)
         end = encode_column(text, len(text.rstrip()), encoding)
         return document.uri, types.Range(types.Position(line - 1, start), types.Position(line - 1, max(start, end)))
+
+
+def by_cells(report: Report, locator: Locator, path: str) -> Report:
+    """The report with lines within its texts named by cell, where the program is a notebook.
+
+    Args:
+        report: the report.
+        locator: finds the lines.
+        path: what the program was called.
+    """
+    if not locator.has_cells:
+        return report
+
+    def name(found: re.Match[str]) -> str:
+        return f"in {locator.where(path, int(found[1]))}"
+
+    silent = tuple(replace(fault, what=_ON_LINE.sub(name, fault.what)) for fault in report.silent)
+    return replace(report, silent=silent)
 
 
 def shown(locator: Locator, program: str, report: Report, target: tuple[object, ...]) -> ShownRun:

@@ -25,8 +25,12 @@ export interface Options {
   viewport?: { width: number; height: number };
   /** Environment variables of the editor, besides those there are. */
   env?: Record<string, string>;
-  /** A suite to run inside the extension host, and an extension to run with it from its folder. */
-  inside?: { suite: string; extension: string };
+  /** Folders of extensions that run besides the packaged one. */
+  develop?: string[];
+  /** A suite to run inside the extension host. */
+  suite?: string;
+  /** The file among `files` that says which folders are opened, where there are several. */
+  workspace?: string;
 }
 
 export class Editor {
@@ -62,7 +66,12 @@ export class Editor {
     await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: server.origin });
     const page = context.pages()[0] ?? (await context.newPage());
     const editor = new Editor(page, folder, context, server.end, place, profile, suiteIn(page));
-    await page.goto(server.url(folder, payloadOf(options, server.origin)));
+    const { workspace } = options;
+    const query = {
+      ...payloadOf(options, server.origin),
+      ...(workspace ? { workspace: join(folder, workspace) } : {}),
+    };
+    await page.goto(server.url(workspace ? "" : folder, query));
     await page.waitForSelector(".monaco-workbench", { timeout: LONG });
     await page.waitForSelector(".explorer-folders-view .monaco-list-row", { timeout: LONG });
     return editor;
@@ -277,14 +286,11 @@ function settingsOf({ settings = {}, trusted = true }: Options): Record<string, 
 }
 
 /** What VS Code's own test driver hands to the page, in the words of a page. */
-function payloadOf({ inside }: Options, origin: string): Record<string, string> {
-  if (!inside) return {};
+function payloadOf({ suite, develop = [] }: Options, origin: string): Record<string, string> {
   const remote = (path: string) => `vscode-remote://${new URL(origin).host}${path}`;
-  const payload = [
-    ["extensionDevelopmentPath", remote(inside.extension)],
-    ["extensionTestsPath", remote(inside.suite)],
-  ];
-  return { payload: JSON.stringify(payload) };
+  const payload = develop.map((path) => ["extensionDevelopmentPath", remote(path)]);
+  if (suite) payload.push(["extensionTestsPath", remote(suite)]);
+  return payload.length > 0 ? { payload: JSON.stringify(payload) } : {};
 }
 
 function suiteIn(page: Page): Promise<{ code: number; said: string }> {

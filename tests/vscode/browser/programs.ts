@@ -38,7 +38,8 @@ for step in range(5):
 print(running)
 `;
 
-function notebook(...cells: string[]): string {
+/** A notebook with code cells. */
+export function notebook(...cells: string[]): string {
   const made = cells.map((source, index) => ({
     cell_type: "code",
     execution_count: null,

@@ -76,7 +76,7 @@ test("a cell of a notebook is run with those before it", () =>
     await editor.squiggle("bump.sum().backward()", "error", ".notebook-editor");
     await editor.shot("run-notebook");
     await editor.notification("modified by an inplace operation").getByText("Show Report").click();
-    await editor.webview().getByText("cell 4:3").first().waitFor();
+    await editor.webview().getByText("cell 4, line 3").first().waitFor();
   }));
 
 /** The processes that sleep in the slow program. */

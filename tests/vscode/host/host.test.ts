@@ -23,10 +23,8 @@ test("the suite passes inside the extension host", async () => {
   editor = await Editor.open({
     files: { "four.py": FOUR_FAULTS },
     settings: { "gradsense.interpreter": [] },
-    inside: {
-      suite: join(ROOT, "out", "tests", "host", "extension.suite.js"),
-      extension: join(ROOT, "tests", "vscode", "host", "python-extension"),
-    },
+    suite: join(ROOT, "out", "tests", "host", "extension.suite.js"),
+    develop: [join(ROOT, "tests", "vscode", "python-extension")],
   });
   const late = new Promise<never>((_, reject) =>
     setTimeout(() => reject(new Error("the suite does not end")), LIMIT_MS).unref(),

@@ -7,6 +7,9 @@ import { reportText } from "../../../client/src/reportText";
 
 const ASSETS = { style: "s.css", script: "s.js", cspSource: "https://x", nonce: "abc" };
 const NAME = (path: string, line: number) => `${path.split("/").at(-1)}:${line}`;
+const PHRASE = (path: string, line: number) =>
+  path.startsWith("cell:") ? `in cell ${path.slice(5)}, line ${line}` : `on line ${line}`;
+const NAMES = { name: NAME, phrase: PHRASE };
 const FRAME = { path: "/w/train.py", line: 16, name: "forward", text: "h = torch.sigmoid(x)", user: true };
 const RAISES = {
   outcome: "raises",
@@ -25,15 +28,22 @@ function pass(alive: number, gpu?: [number, number]): Pass {
 }
 
 test("a raise is told with its three lines", () => {
-  const summary = summaryOf(readReport(RAISES));
+  const summary = summaryOf(readReport(RAISES), PHRASE);
   assert.match(summary, /RuntimeError on line 37: one of the variables/);
   assert.match(summary, /Saved on line 16 by sigmoid\. Written on line 17\./);
   assert.doesNotMatch(summary, /more/);
 });
 
+test("in a notebook the cell is told everywhere", () => {
+  const spot = { path: "cell:4", line: 3 };
+  const report = readReport({ ...RAISES, walk: spot, saved: { ...spot, line: 1, op: "exp" }, forward_traceback: [] });
+  assert.match(summaryOf(report, PHRASE), /RuntimeError in cell 4, line 3: .* Saved in cell 4, line 1 by exp\./);
+  assert.match(reportText(report, "fit.ipynb", PHRASE), /- walked in cell 4, line 3/);
+});
+
 test("growth is told with who holds it", () => {
   const report = readReport({ outcome: "grows", holders: [{ name: "running", path: "/w/a.py", line: 39 }] });
-  assert.match(summaryOf(report), /grows.*running.*line 39/);
+  assert.match(summaryOf(report, PHRASE), /grows.*running.*line 39/);
   assert.ok(isTrouble(report));
 });
 
@@ -48,8 +58,8 @@ test("whatever is sent gives a report", () => {
     { passes: [null, 3], error: {}, holders: "no", loss: ["a", 1] },
   ]) {
     const report = readReport(value);
-    assert.ok(summaryOf(report).length > 0);
-    assert.ok(reportPage(report, "t", ASSETS, NAME).includes("</html>"));
+    assert.ok(summaryOf(report, PHRASE).length > 0);
+    assert.ok(reportPage(report, "t", ASSETS, NAMES).includes("</html>"));
   }
 });
 
@@ -58,7 +68,7 @@ test("a clean run is no trouble", () => {
 });
 
 test("the page shows what happened, and text stays text", () => {
-  const page = reportPage(readReport(RAISES), "<train>", ASSETS, NAME);
+  const page = reportPage(readReport(RAISES), "<train>", ASSETS, NAMES);
   assert.ok(page.includes("one of the variables &lt;needed&gt;"));
   assert.ok(page.includes("&lt;train&gt;"));
   assert.ok(page.includes('data-path="/w/train.py" data-line="17"'));
@@ -66,15 +76,16 @@ test("the page shows what happened, and text stays text", () => {
 });
 
 test("the page may load nothing but its own style and script", () => {
-  const page = reportPage(readReport(RAISES), "t", ASSETS, NAME);
+  const page = reportPage(readReport(RAISES), "t", ASSETS, NAMES);
   assert.match(page, /default-src &#39;none&#39;; style-src https:\/\/x; script-src &#39;nonce-abc&#39;/);
   assert.doesNotMatch(page, /style="|onclick=/);
 });
 
 test("the text for an issue names the lines", () => {
-  const text = reportText(readReport(RAISES), "train.py");
-  assert.match(text, /saved at \/w\/train\.py:16 by `sigmoid`/);
-  assert.match(text, /File "\/w\/train\.py", line 16, in forward/);
+  const text = reportText(readReport(RAISES), "train.py", PHRASE);
+  assert.match(text, /- saved on line 16 by `sigmoid`/);
+  assert.match(text, /on line 16, forward\n {4}h = torch\.sigmoid\(x\)/);
+  assert.match(text, /in \/lib\/functional\.py, line 16, forward/);
 });
 
 test("a plot has a bar for each pass, the higher the more is alive", () => {

@@ -23,7 +23,7 @@ from gradsense.lsp.features import diagnostics, inlay_refresh
 from gradsense.lsp.features.execute_command import work_done_token
 from gradsense.lsp.run_progress import Progress
 from gradsense.lsp.run_request import BadRequest, RunRequest, plan, predictions_of, read_request, source_of
-from gradsense.lsp.run_view import Locator, ShownRun, diagnostics_of, report_of, shown
+from gradsense.lsp.run_view import Locator, ShownRun, by_cells, diagnostics_of, report_of, shown
 from gradsense.lsp.session import SETTLE_SECONDS
 from gradsense.run import words
 from gradsense.run.advice import advice
@@ -141,6 +141,7 @@ class _Run:
             if self._request.fix is not None:
                 return await self._try_fix(running, step, source, revision)
             report = await self._server.runner.run(running, step, self._hear)
+            report = by_cells(report, self._locator, self._path)
         except (NothingToRun, NoInterpreter, WontStart) as error:
             report = Report("failed", Fault(type(error).__name__, str(error)))
         if program.revision == revision and step is not None and self._locator is not None:
@@ -172,6 +173,7 @@ class _Run:
         self._locator = Locator(self._server.session, program, self._path)
         self._progress.report("waiting for the kernel", always=True)
         report = await run_kernel.run(self._server, program.uri, spec)
+        report = by_cells(report, self._locator, self._path)
         if program.revision == revision:
             show(self._server, shown(self._locator, program.uri, report, ("kernel", spec["cell"])))
         self._tell(report, None)
