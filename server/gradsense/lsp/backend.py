@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import queue
-import subprocess
-import sys
-import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import IO
 
-from gradsense.lsp import wire
 from gradsense.lsp.messages import Reply, Request
+from gradsense.lsp.worker_process import WorkerProcess
 
 TIME_LIMIT = 10.0
 """Seconds that one request may take once the worker is up."""
@@ -25,74 +19,9 @@ START_LIMIT = 30.0
 
 _CHECK_EVERY = 0.25
 
-# Started without a script or a module name, so that nothing in the folder the editor works in can be imported.
-_PROGRAM = "import sys; sys.path[:] = {path!r}; from gradsense.lsp.worker import main; main({engine!r})"
-
 
 class WorkerDied(Exception):
     """The worker ended while it had a request; the message says why, for the log."""
-
-
-class WorkerProcess:
-    """One worker process. Requests go out on one thread and replies come in on another, so that nobody waits."""
-
-    def __init__(self, engine: str) -> None:
-        path = [entry for entry in sys.path if entry]
-        self._process = subprocess.Popen(
-            [sys.executable, *_flags(), "-c", _PROGRAM.format(path=path, engine=engine)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        self._input: IO[bytes] = _opened(self._process.stdin)
-        self._output: IO[bytes] = _opened(self._process.stdout)
-        self._outbox: queue.SimpleQueue[Request] = queue.SimpleQueue()
-        self.served = 0
-
-    @property
-    def pid(self) -> int:
-        """The process's number."""
-        return self._process.pid
-
-    @property
-    def alive(self) -> bool:
-        """Whether it still runs."""
-        return self._process.poll() is None
-
-    def start(self, replied: Callable[[Reply | None], None]) -> None:
-        """Begins to pass messages.
-
-        Args:
-            replied: called for each reply, on another thread; with None, once, when there will be no more.
-        """
-        threading.Thread(target=self._write, name="gradsense-requests", daemon=True).start()
-        threading.Thread(target=self._read, args=(replied,), name="gradsense-replies", daemon=True).start()
-
-    def send(self, request: Request) -> None:
-        """Sends a request; each gets one reply, in order."""
-        self._outbox.put(request)
-
-    def kill(self) -> None:
-        """Ends it at once; it has nothing to lose."""
-        with contextlib.suppress(OSError):
-            self._process.kill()
-        self._process.wait()
-
-    def status(self) -> int:
-        """Its exit status, once it has ended."""
-        return self._process.wait()
-
-    def _write(self) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            while True:
-                wire.send(self._input, self._outbox.get())
-
-    def _read(self, replied: Callable[[Reply | None], None]) -> None:
-        with contextlib.suppress(OSError, EOFError, ValueError):
-            while True:
-                reply: Reply = wire.receive(self._output)
-                self.served += 1
-                replied(reply)
-        replied(None)
 
 
 @dataclass(eq=False)
@@ -112,9 +41,10 @@ class Backend:
     Args:
         engine: `module:callable`, what the worker answers with.
         time_limit: seconds that one request may take.
+        worker: the first worker, where it was started before.
     """
 
-    def __init__(self, engine: str, time_limit: float = TIME_LIMIT) -> None:
+    def __init__(self, engine: str, time_limit: float = TIME_LIMIT, worker: WorkerProcess | None = None) -> None:
         self._engine = engine
         self._time_limit = time_limit
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -123,7 +53,7 @@ class Backend:
         self._overdue: float | None = None
         self._queue: deque[_Asked] = deque()
         self._sent: deque[_Asked] = deque()
-        self._worker = WorkerProcess(engine)
+        self._worker = worker or WorkerProcess(engine)
 
     @property
     def pid(self) -> int:
@@ -234,15 +164,3 @@ class Backend:
         for one in asked:
             if not one.reply.done():
                 one.reply.set_exception(WorkerDied(why))
-
-
-def _flags() -> list[str]:
-    """Those of our own interpreter that keep foreign code out."""
-    if sys.flags.isolated:
-        return ["-I"]
-    return ["-E"] * sys.flags.ignore_environment + ["-s"] * sys.flags.no_user_site
-
-
-def _opened(stream: IO[bytes] | None) -> IO[bytes]:
-    assert stream is not None
-    return stream

@@ -7,42 +7,28 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
-
-from pathspec import GitIgnoreSpec
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 
 from gradsense import filtering
 from gradsense.check import Project, Report, check_source
 from gradsense.config import Loaded, Settings, load_settings, settings_from
 from gradsense.live import LiveCheck
+from gradsense.lsp.answers.about import ANSWERS
 from gradsense.lsp.answers.elsewhere import at_home
-from gradsense.lsp.answers.explain import explain_text
-from gradsense.lsp.answers.fixes import find_fixes, fix_all
-from gradsense.lsp.answers.inlays import find_inlays
-from gradsense.lsp.answers.lenses import find_lenses
-from gradsense.lsp.answers.rewrites import find_rewrites
-from gradsense.lsp.answers.silencing import ignore_in_project
-from gradsense.lsp.answers.tensors import describe
-from gradsense.lsp.answers.workspace import imported_by, list_files
 from gradsense.lsp.held import Held, source_of
 from gradsense.lsp.messages import (
+    About,
     Analyse,
     Analysis,
     CheckedFile,
     CheckFile,
-    DescribeTensor,
     Done,
-    Edits,
     Explain,
     ExplainText,
     FilesChanged,
-    FindFixes,
-    FindInlays,
-    FindLenses,
-    FindRewrites,
-    FixAll,
     Forget,
     Interrupted,
     Learn,
@@ -51,7 +37,6 @@ from gradsense.lsp.messages import (
     Reply,
     Request,
     RuleView,
-    Silence,
     Stage,
     Stale,
 )
@@ -63,6 +48,9 @@ from gradsense.rules.finding import Finding
 from gradsense.rules.page_files import page_file
 from gradsense.rules.registry import all_rules
 from gradsense.syntax import Source, SourceError
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 SETTINGS_LIVE = 2.0
 """Seconds for which settings files are not looked at again."""
@@ -86,6 +74,15 @@ class AnalysisEngine:
         self._settings: dict[str, tuple[float, Loaded]] = {}
         self._waiting: Callable[[], bool] = _nobody
         self._limits = replace(LIMITS, interrupted=lambda: self._waiting())
+        self._others: Mapping[type[Any], Callable[[Any], Reply]] = {
+            Explain: lambda request: Page(_rule_view(request.code)),
+            ExplainText: self._explain_text,
+            ListFiles: _list_files,
+            CheckFile: self._check_file,
+            Learn: self._learn,
+            Forget: self._forget,
+            FilesChanged: self._files_changed,
+        }
 
     def answer(self, request: Request, waiting: Callable[[], bool] = _nobody) -> Reply:
         """Answers one request.
@@ -94,60 +91,24 @@ class AnalysisEngine:
             waiting: says whether another request has come meanwhile, which an analysis makes way for.
         """
         if isinstance(request, Analyse):
-            self._waiting = waiting
-            try:
-                return self._analyse(request)
-            except limits.Interrupted:
-                return Interrupted()
-            finally:
-                self._waiting = _nobody
-        if isinstance(request, FindFixes):
-            held = self._current(request.path, request.revision)
-            return Stale() if held is None else find_fixes(held, request)
-        if isinstance(request, FixAll):
-            held = self._current(request.path, request.revision)
-            return Stale() if held is None else self._fix_all(held, request)
-        if isinstance(request, Explain):
-            return Page(_rule_view(request.code))
-        if isinstance(request, ExplainText):
-            held = self._held.get(request.path or "")
-            views = held.views if held is not None else Views(request.encoding, self._source_of, _url_of)
-            return explain_text(request, views, self._read, LIMITS)
-        if isinstance(request, FindRewrites):
-            held = self._current(request.path, request.revision)
-            return Stale() if held is None else find_rewrites(held, request)
-        if isinstance(request, FindLenses):
-            held = self._current(request.path, request.revision)
-            return Stale() if held is None else find_lenses(held)
-        if isinstance(request, FindInlays):
-            held = self._current(request.path, request.revision)
-            if held is None:
+            return self._analyse_unless(request, waiting)
+        if isinstance(request, About):
+            held = self._held.get(request.path)
+            if held is None or held.request.revision != request.revision:
                 return Stale()
-            return find_inlays(held, request, self._project_of(held.request), LIMITS)
-        if isinstance(request, DescribeTensor):
-            held = self._current(request.path, request.revision)
-            books = None if held is None else describe(held, request, self._project_of(held.request), LIMITS)
-            return books or Stale()
-        if isinstance(request, Silence):
-            held = self._current(request.path, request.revision)
-            edit = None if held is None else ignore_in_project(held, request.code, request.open_texts)
-            return edit or Stale()
-        if isinstance(request, ListFiles):
-            return list_files(request)
-        if isinstance(request, CheckFile):
-            return self._check_file(request)
-        if isinstance(request, Learn):
-            self._learn(request)
-        elif isinstance(request, Forget):
-            if self._held.pop(request.path, None) is not None:
-                self._changed(request.path)
-        elif isinstance(request, FilesChanged):
-            self._settings.clear()
-            for path in request.paths:
-                # What is on disk does not matter where the editor has the file open.
-                if path not in self._held:
-                    self._changed(path)
-        return Done()
+            return ANSWERS[type(request)](held, request, LIMITS) or Stale()
+        return self._others[type(request)](request)
+
+    def _analyse_unless(self, request: Analyse, waiting: Callable[[], bool]) -> Reply:
+        self._waiting = waiting
+        try:
+            return self._analyse(request)
+        except limits.Interrupted:
+            return Interrupted()
+        finally:
+            self._waiting = _nobody
+
+    # ------------------------------------------------------------------ open programs
 
     def _analyse(self, request: Analyse) -> Analysis:
         start = time.perf_counter()
@@ -241,18 +202,16 @@ class AnalysisEngine:
             problems=tuple(str(problem) for problem in (*loaded.problems, *bad)),
             seconds=time.perf_counter() - start,
         )
+        from gradsense.lsp.answers.workspace import imported_by
+
         return CheckedFile(analysis, imported_by(path, project))
 
-    def _fix_all(self, held: Held, request: FixAll) -> Edits:
-        path = request.path
+    def _explain_text(self, request: ExplainText) -> Reply:
+        from gradsense.lsp.answers.explain import explain_text
 
-        def check(source: Source) -> list[Finding]:
-            found = filtering.apply(check_source(source, held.check.project, LIMITS), {path: source}, held.settings)
-            return [finding for finding in found if finding.path == path]
-
-        edits = fix_all(held, request, check)
-        held.check.attach()
-        return edits
+        held = self._held.get(request.path or "")
+        views = held.views if held is not None else Views(request.encoding, self._source_of, _url_of)
+        return explain_text(request, views, self._read, LIMITS)
 
     def _is_shown(self, finding: Finding) -> bool:
         """Whether an open file has a finding by itself."""
@@ -262,10 +221,6 @@ class AnalysisEngine:
             for one in held.findings.values()
         )
 
-    def _current(self, path: str, revision: int) -> Held | None:
-        held = self._held.get(path)
-        return held if held is not None and held.request.revision == revision else None
-
     def _project_of(self, request: Analyse) -> Project:
         place = request.root or request.path
         if place not in self._projects:
@@ -273,10 +228,24 @@ class AnalysisEngine:
             self._projects[place] = Project(Project.for_paths([place]).roots, self._read, outside)
         return self._projects[place]
 
-    def _learn(self, request: Learn) -> None:
+    def _learn(self, request: Learn) -> Done:
         """Takes answers; what was worked out without them is of no more use."""
         self._outside[request.root] = Outside(request.known)
         self._projects.pop(request.root, None)
+        return Done()
+
+    def _forget(self, request: Forget) -> Done:
+        if self._held.pop(request.path, None) is not None:
+            self._changed(request.path)
+        return Done()
+
+    def _files_changed(self, request: FilesChanged) -> Done:
+        self._settings.clear()
+        for path in request.paths:
+            # What is on disk does not matter where the editor has the file open.
+            if path not in self._held:
+                self._changed(path)
+        return Done()
 
     def _changed(self, path: str) -> None:
         """Tells those that may depend on a file."""
@@ -312,6 +281,12 @@ class AnalysisEngine:
         return known[1]
 
 
+def _list_files(request: ListFiles) -> Reply:
+    from gradsense.lsp.answers.workspace import list_files
+
+    return list_files(request)
+
+
 def _own(
     report: Report, source: Source, settings: Settings, project: Project, shown: Callable[[Finding], bool]
 ) -> list[Finding]:
@@ -339,7 +314,14 @@ def _is_excluded(request: Analyse, settings: Settings) -> bool:
     if root is None or not os.path.isabs(request.path):
         return False
     relative = os.path.relpath(request.path, root)
-    return not relative.startswith("..") and GitIgnoreSpec.from_lines(settings.excluded).match_file(relative)
+    return not relative.startswith("..") and _exclusion(tuple(settings.excluded)).match_file(relative)
+
+
+@lru_cache(maxsize=16)
+def _exclusion(patterns: tuple[str, ...]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines(patterns)
 
 
 def _rule_view(code: str) -> RuleView | None:

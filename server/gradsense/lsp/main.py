@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from contextlib import ExitStack
 from typing import BinaryIO
 
-from gradsense.lsp.backend import TIME_LIMIT, Backend
+from gradsense.lsp.kept_code import kept_code
+from gradsense.lsp.worker_process import WorkerProcess
 
 ENGINE = "gradsense.lsp.engine:AnalysisEngine"
 
 
-def serve(engine: str = ENGINE, time_limit: float = TIME_LIMIT) -> int:
+def serve(engine: str = ENGINE, time_limit: float | None = None) -> int:
     """Serves until the client ends the session or is gone.
 
     Args:
         engine: `module:callable`, what the analysis worker answers with.
-        time_limit: seconds that one analysis may take.
+        time_limit: seconds that one analysis may take, if not as many as usual.
 
     Returns:
         The exit status: 0 after `shutdown` and `exit`, 1 where the client left without `shutdown`.
     """
     # The worker loads the analysis while we load the protocol.
-    backend = Backend(engine, time_limit)
+    worker = WorkerProcess(engine)
     with ExitStack() as ends:
-        ends.callback(backend.close)
-        from gradsense.lsp.logs import log_to_client
-        from gradsense.lsp.server import GradSenseServer
-
-        server = GradSenseServer(backend)
+        ends.callback(worker.kill)
+        # Nothing that an import makes is garbage soon.
+        gc.disable()
+        with kept_code("server", also="attr._make"):
+            from gradsense.lsp.backend import TIME_LIMIT, Backend
+            from gradsense.lsp.logs import log_to_client
+            from gradsense.lsp.server import GradSenseServer
+        gc.freeze()
+        gc.enable()
+        server = GradSenseServer(Backend(engine, time_limit or TIME_LIMIT, worker))
         ends.callback(server.session.close)
         log_to_client(server)
         server.start_io(*_private_pipes())

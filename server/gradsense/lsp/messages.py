@@ -379,24 +379,10 @@ class Learn:
     known: Mapping[str, Known]
 
 
-Request = (
-    Analyse
-    | FindFixes
-    | FixAll
-    | Explain
-    | ExplainText
-    | Forget
-    | FilesChanged
-    | ListFiles
-    | CheckFile
-    | FindRewrites
-    | Silence
-    | FindInlays
-    | FindLenses
-    | DescribeTensor
-    | LookUp
-    | Learn
-)
+About = FindFixes | FixAll | FindRewrites | Silence | FindInlays | FindLenses | DescribeTensor
+"""Requests about one state of an open program."""
+
+Request = About | Analyse | Explain | ExplainText | Forget | FilesChanged | ListFiles | CheckFile | LookUp | Learn
 
 # Replies
 

@@ -6,6 +6,7 @@ ended. It ends by itself, at once, when the server is gone.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import queue
@@ -14,11 +15,14 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from typing import IO, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 from gradsense.garbage import collect_seldom
 from gradsense.lsp import wire
-from gradsense.lsp.messages import Failed, Reply, Request
+from gradsense.lsp.kept_code import kept_code
+
+if TYPE_CHECKING:
+    from gradsense.lsp.messages import Reply, Request
 
 
 class Engine(Protocol):
@@ -46,12 +50,19 @@ def main(engine: str) -> None:
     requests_in, replies_out = _private_pipes()
     inbox: queue.SimpleQueue[Request] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(requests_in, inbox), daemon=True).start()
-    serving = _load(engine)
+    # Nothing that an import makes is garbage soon.
+    gc.disable()
+    with kept_code(engine.rpartition(":")[2]):
+        serving = _load(engine)
+    gc.freeze()
+    gc.enable()
     while True:
         request = inbox.get()
         try:
             reply = serving.answer(request, lambda: not inbox.empty())
         except Exception as error:
+            from gradsense.lsp.messages import Failed
+
             reply = Failed(f"{type(error).__name__}: {error}", traceback.format_exc())
         wire.send(replies_out, reply)
 

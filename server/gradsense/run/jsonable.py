@@ -1,13 +1,16 @@
-"""Dataclasses from JSON. What a newer or older worker adds is passed over, what it leaves out has its default."""
+"""Dataclasses from JSON. What a newer or older worker adds is passed over, what it leaves out has its default.
+
+cattrs is slow to import, and most who import this never get to read anything.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from cattrs import Converter, transform_error
-from cattrs.errors import BaseValidationError
+if TYPE_CHECKING:
+    from cattrs import Converter
 
 T = TypeVar("T")
 
@@ -18,6 +21,9 @@ def from_json(value: Mapping[str, Any], kind: type[T]) -> T:
     Raises:
         ValueError: a field is missing or has not the type that it should; the message says which.
     """
+    from cattrs import transform_error
+    from cattrs.errors import BaseValidationError
+
     try:
         return _converter().structure(_told(value), kind)
     except BaseValidationError as error:
@@ -35,4 +41,6 @@ def _told(value: Any) -> Any:
 
 @cache
 def _converter() -> Converter:
+    from cattrs import Converter
+
     return Converter()

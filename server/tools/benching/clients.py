@@ -43,6 +43,8 @@ class Client:
     published: queue.SimpleQueue[Published] = field(default_factory=queue.SimpleQueue)
 
     def __post_init__(self) -> None:
+        # As people have it: Python keeps what it compiled.
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         began = time.perf_counter()
         self._server = subprocess.Popen(
             list(self.command),
@@ -50,6 +52,7 @@ class Client:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             cwd=self.folder,
+            env=environment,
         )
         threading.Thread(target=self._read, daemon=True).start()
         uri = self.folder.as_uri()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import replace
 
+from gradsense import filtering
+from gradsense.check import check_source
 from gradsense.files import File
 from gradsense.fixes.fix import Applicability, Fix
 from gradsense.fixes.suppress import suppress_line
@@ -13,6 +15,7 @@ from gradsense.lsp.answers.silencing import ignore_in_file
 from gradsense.lsp.buffer import Buffer, NotebookBuffer, edits_between
 from gradsense.lsp.held import Held
 from gradsense.lsp.messages import Edits, EditView, FindFixes, FixAll, Fixes, FixView
+from gradsense.machine.limits import Limits
 from gradsense.mending import mend
 from gradsense.rules.finding import Finding
 from gradsense.syntax import Source
@@ -31,24 +34,24 @@ def find_fixes(held: Held, request: FindFixes) -> Fixes:
     return Fixes(tuple(fixes), tuple(suppressions))
 
 
-def fix_all(held: Held, request: FixAll, check: Callable[[Source], Sequence[Finding]]) -> Edits:
-    """The edits that mend all that can safely be mended.
-
-    Args:
-        check: finds what there is to find in a changed text of the program.
-    """
+def fix_all(held: Held, request: FixAll, limits: Limits) -> Edits:
+    """The edits that mend all that can safely be mended."""
     path = request.path
     only = held.cell_named(request.cell)
 
     def wanted(files: Mapping[str, File]) -> list[Finding]:
         source = files[path].source
-        findings = [found for found in check(source) if request.code in (None, found.code)]
+        report = check_source(source, held.check.project, limits)
+        every = filtering.apply(report, {path: source}, held.settings)
+        findings = [found for found in every if found.path == path and request.code in (None, found.code)]
         if request.cell is None:
             return findings
         return [_within(source, found, only) for found in findings if _cell_of(source, found.span.line) == only]
 
     buffer = (Buffer if held.request.cells is None else NotebookBuffer).of_source(copy(held.source))
     mended = mend({path: buffer}, wanted, unsafe=False)
+    # Imports of this file are to find it as it is, not as it would be.
+    held.check.attach()
     return Edits(tuple(_difference(held, mended.files[path].source)))
 
 

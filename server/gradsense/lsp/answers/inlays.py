@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gradsense.check import WORDS, Project
+from gradsense.check import WORDS
 from gradsense.lsp.held import Held, source_of
 from gradsense.lsp.messages import FindInlays, Inlays, InlayView
 from gradsense.machine.limits import Limits
@@ -22,10 +22,10 @@ SECONDS = 1.0
 _GROWTH = re.compile(r"(\d+ graph nodes?) more each")
 
 
-def find_inlays(held: Held, request: FindInlays, project: Project, limits: Limits) -> Inlays:
+def find_inlays(held: Held, request: FindInlays, limits: Limits) -> Inlays:
     """The texts for the lines that the client shows."""
     first, last = held.lines(request.name, request.first_line, request.last_line)
-    found = [*_growing(held, first, last), *_needing(held, project, limits, first, last)]
+    found = [*_growing(held, first, last), *_needing(held, limits, first, last)]
     return Inlays(tuple(found))
 
 
@@ -37,7 +37,7 @@ def _growing(held: Held, first: int, last: int) -> Iterator[InlayView]:
             yield InlayView(place.end_line, place.end_character, f"keeps {number[1]} a step")
 
 
-def _needing(held: Held, project: Project, limits: Limits, first: int, last: int) -> Iterator[InlayView]:
+def _needing(held: Held, limits: Limits, first: int, last: int) -> Iterator[InlayView]:
     # A source of its own: the run must not see the text change.
     source = source_of(held.request)
     if not any(word in source.text for word in WORDS):
@@ -47,7 +47,7 @@ def _needing(held: Held, project: Project, limits: Limits, first: int, last: int
     if not targets:
         return
     deadline = time.monotonic() + SECONDS
-    machines = record(program, project.workspace, targets, replace(limits, seconds=SECONDS), deadline)
+    machines = record(program, held.check.project.workspace, targets, replace(limits, seconds=SECONDS), deadline)
     for target in targets:
         seen = [machine.seen[spot] for machine in machines if (spot := spot_of(target)) in machine.seen]
         if seen and seen[-1].needs is YES:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gradsense.check import WORDS, Project
+from gradsense.check import WORDS
 from gradsense.lsp.held import Held, source_of
 from gradsense.lsp.messages import DescribeTensor, TensorBooks
 from gradsense.machine.graph import Node, Tensor
@@ -24,7 +24,7 @@ SECONDS = 1.5
 _MOST_LINES = 4
 
 
-def describe(held: Held, request: DescribeTensor, project: Project, limits: Limits) -> TensorBooks | None:
+def describe(held: Held, request: DescribeTensor, limits: Limits) -> TensorBooks | None:
     """The books of the tensor at a place; None where there is none, or nothing is known of it."""
     # A source of its own: the run must not see the text change.
     source = source_of(held.request)
@@ -37,7 +37,8 @@ def describe(held: Held, request: DescribeTensor, project: Project, limits: Limi
         return None
     wanted = _uses_of(program, node) if isinstance(node, ast.arg) else [node]
     deadline = time.monotonic() + SECONDS
-    for machine in reversed(record(program, project.workspace, wanted, replace(limits, seconds=SECONDS), deadline)):
+    workspace = held.check.project.workspace
+    for machine in reversed(record(program, workspace, wanted, replace(limits, seconds=SECONDS), deadline)):
         for one in wanted:
             seen = machine.seen.get(spot_of(one))
             if seen is not None:
