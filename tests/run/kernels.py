@@ -33,6 +33,18 @@ class Kernel:
         self.client.execute_interactive(code, store_history=history, output_hook=hear, timeout=SECONDS)
         return shown, "".join(text)
 
+    def failure(self, code: str) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The reply to a piece of code that raises, and the error that is shown."""
+        errors: list[dict[str, Any]] = []
+
+        def hear(message: dict[str, Any]) -> None:
+            if message["msg_type"] == "error":
+                errors.append(message["content"])
+
+        reply = self.client.execute_interactive(code, output_hook=hear, timeout=SECONDS)
+        content: dict[str, Any] = reply["content"]
+        return content, errors[0]
+
     def ask(self, expression: str) -> Any:
         """The value of an expression."""
         return json.loads(self.execute(f"import json; print(json.dumps({expression}))")[1])

@@ -41,6 +41,7 @@ def console(out: TextIO, color: str = "auto") -> Console:
     return Console(
         file=out,
         force_terminal=True if color == "always" else None,
+        force_jupyter=False,  # there, rich would show each line by itself, and write nothing
         color_system="auto" if wanted else None,
         highlight=False,
         markup=False,

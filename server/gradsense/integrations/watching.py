@@ -73,7 +73,7 @@ def watched(
     finally:
         _watching = False
         if probe.error is not None:
-            probe.error.__traceback__ = _without_ours(probe.error.__traceback__)
+            probe.error.__traceback__ = without_ours(probe.error.__traceback__)
 
 
 def report_of(probe: Probe) -> Report:
@@ -103,13 +103,13 @@ def _only_new_objects() -> Iterator[None]:
         yield
 
 
-def _without_ours(traceback: TracebackType | None) -> TracebackType | None:
+def without_ours(traceback: TracebackType | None) -> TracebackType | None:
     """A traceback without the lines of the probe, which stand between the user's and torch's, and without those of
     torch that only the probe leads through."""
     if traceback is None:
         return None
     code = traceback.tb_frame.f_code
-    rest = _without_ours(traceback.tb_next)
+    rest = without_ours(traceback.tb_next)
     if code.co_filename.startswith(PACKAGE):
         return None if code.co_name == "__torch_dispatch__" else rest
     traceback.tb_next = rest

@@ -14,7 +14,9 @@ from gradsense.syntax.source import UNKNOWN
 
 _MOST_NOTES = 5
 # Magics that only change how a notebook looks or loads; nobody misses them.
-_HARMLESS = re.compile(r"\s*%{1,2}(?:matplotlib|config|load_ext|reload_ext|autoreload|time|timeit|capture|precision)\b")
+_HARMLESS = re.compile(
+    r"\s*%{1,2}(?:matplotlib|config|load_ext|reload_ext|autoreload|time|timeit|capture|precision|gradsense)\b"
+)
 
 
 class NothingToRun(Exception):

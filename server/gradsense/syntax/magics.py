@@ -14,7 +14,7 @@ from gradsense.syntax.source import UNKNOWN, Rewrite
 # Cell magics that run the cell as Python in the notebook's own namespace; every other one hides the cell.
 _PYTHON_CELLS = frozenset(
     {"time", "timeit", "capture", "prun", "memit", "mprun", "lprun", "debug", "wandb", "snakeviz", "pyinstrument"}
-    | {"scalene", "profile", "heat"}
+    | {"scalene", "profile", "heat", "gradsense"}
 )
 # Line magics that run the statement behind them, and which of their options take a value.
 _STATEMENT_MAGICS = {"time": "", "timeit": "nrpv", "prun": "lsTD", "memit": "rti", "debug": "b", "snakeviz": "f"}

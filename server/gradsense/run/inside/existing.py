@@ -29,6 +29,8 @@ class Text(NamedTuple):
         path: what the report is to call it.
         first: the line of `path` that the text begins with.
         flags: the `__future__` features that were on.
+        parted: whether each of its statements was compiled by itself, as IPython does with a cell's. That makes other
+            code: how a name is called depends on whether it was imported in the same piece.
     """
 
     name: str
@@ -36,6 +38,16 @@ class Text(NamedTuple):
     path: str
     first: int = 1
     flags: int = 0
+    parted: bool = False
+
+    def pieces(self) -> Iterator[ast.Module]:
+        """What was compiled at once."""
+        tree = ast.parse(self.text, self.name)
+        if not self.parted:
+            yield tree
+            return
+        for statement in tree.body:
+            yield ast.Module([statement], [])
 
 
 class Existing:
@@ -95,15 +107,18 @@ class Existing:
     def _compiled(self, text: Text) -> Iterator[Pair]:
         """The functions of a text, each as it is and rewritten."""
         sites, begin = self.sites, len(self.sites.lines)
+        found: list[tuple[CodeType, CodeType]] = []
         try:
-            plain = compile(text.text, text.name, "exec", text.flags, dont_inherit=True)
-            tree = ast.increment_lineno(ast.parse(text.text, text.path), text.first - 1)
-            rewritten = compile(instrument(tree, text.path, sites), text.path, "exec", text.flags, dont_inherit=True)
+            for piece in text.pieces():
+                plain = compile(piece, text.name, "exec", text.flags, dont_inherit=True)
+                tree = instrument(ast.increment_lineno(piece, text.first - 1), text.path, sites)
+                rewritten = compile(tree, text.path, "exec", text.flags, dont_inherit=True)
+                found += pairs(plain, rewritten, text.first - 1)
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return
         # Whether a line ran is known of functions that are swapped, and of no others.
         sites.seen[begin:] = b"\x01" * (len(sites.lines) - begin)
-        for code, other in pairs(plain, rewritten, text.first - 1):
+        for code, other in found:
             sites.originals[other] = code
             lines = [
                 number

@@ -119,7 +119,7 @@ def _run_before(cells: list[Cell], path: str, shell: Any, places: Places, flags:
         text = "".join(entry[2])
         first = first_lines.get(text.rstrip())
         if first is not None:
-            yield Text(name, text, path, first, flags)
+            yield Text(name, text, path, first, flags, parted=True)
 
 
 @contextlib.contextmanager
