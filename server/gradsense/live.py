@@ -19,6 +19,9 @@ from gradsense.syntax.spans import Span
 GLANCE = 0.02
 """Seconds that an answer to a keystroke may take."""
 
+PEEK = Limits(passes=2, seconds=0.1)
+"""Bounds on work before there is a first answer."""
+
 
 class LiveCheck:
     """An open file and what is found in it.
@@ -123,6 +126,27 @@ class LiveCheck:
             explorer.moved(edit.stretch.moved)
 
     # ------------------------------------------------------------------ running
+
+    def peek(self) -> None:
+        """Finds what surely raises on one short path, where nothing was found yet.
+
+        A run of everything is to follow: it knows what grows, what is never walked, and what other paths take back.
+        """
+        if self._explorer is None or self._explorer.has_begun or self._carried is not None:
+            self.glance()
+            return
+        self.attach()
+        start = time.monotonic()
+        limits = replace(PEEK, interrupted=self._limits.interrupted)
+        explorer = Explorer(self._live.module, self._project.workspace, limits)
+        explorer.is_cautious = True
+        explorer.run(first_path_only=True)
+        found = explorer.found()
+        shows_callers = found.walks_by_itself or bool(found.left_out)
+        events = (e for e in found.events if e.raises and e.certain and not (e.assumed and shows_callers))
+        self._carried = list(findings_of(events, []))
+        # A whole run takes twice as long or more: too long for an answer to a keystroke, but for the shortest programs.
+        self._cost = 2 * (time.monotonic() - start)
 
     def glance(self, seconds: float = GLANCE) -> None:
         """Runs one path of all that may have changed if that is quick, else of what was just edited."""

@@ -31,7 +31,7 @@ class Desk:
             document.analysis = Analysis(name, 0, (), (), (), 0.0)
 
     async def analyse(self, document: Document, stage: Stage) -> Stage | None:
-        self.done.append(document.uri + {Stage.GLANCE: "", Stage.LOOK: " look", Stage.WHOLE: " whole"}[stage])
+        self.done.append(document.uri + ("" if stage is Stage.GLANCE else f" {stage.name.lower()}"))
         if "BREAK" in document.text:
             document.failures += 1
             raise ValueError("broke")
@@ -76,10 +76,12 @@ async def test_the_others_follow_in_the_pause(desk: Desk) -> None:
     assert await run(desk, pauses=1) == []
 
 
-async def test_one_that_was_just_opened_is_looked_at(desk: Desk) -> None:
+async def test_one_that_was_just_opened_is_peeked_into_and_then_looked_at(desk: Desk) -> None:
     desk["a"].analysis = None
+    desk.write("a", "SLOW")
     desk.scheduler.edited(desk["a"])
-    assert await run(desk) == ["a look"]
+    assert await run(desk) == ["a peek", "a look"]
+    assert "a whole" in await run(desk, pauses=1)
 
 
 async def test_what_a_glance_leaves_follows_at_once_and_the_rest_in_the_pause(desk: Desk) -> None:

@@ -95,6 +95,41 @@ def test_typing_next_to_a_fault_never_makes_it_blink(after: str, typed: str) -> 
         assert set(shown) == FAULTS
 
 
+GROWS = (
+    TEXT
+    + """
+
+model = nn.Linear(3, 3)
+losses = []
+for x in torch.randn(64, 3, 3):
+    loss = model(x).mean()
+    losses.append(loss)
+print(len(losses))
+"""
+)
+
+
+def test_who_opens_a_file_is_shown_first_what_raises_and_then_the_rest() -> None:
+    desk = Desk(GROWS)
+    everything = set(desk.shown(Stage.WHOLE))
+    assert everything > FAULTS
+    desk.engine = AnalysisEngine()
+    # Of a model that is not known nothing is sure on one path.
+    assert set(desk.shown(Stage.PEEK)) == {("GS201", "gate += 1")}
+    assert set(desk.shown(Stage.LOOK)) == everything
+    desk.revision, desk.text = 1, GROWS.replace("print(", "print(0, ")
+    # Settings have changed, say, while something was typed.
+    assert set(desk.shown(Stage.PEEK)) == everything
+
+
+def test_typing_before_everything_was_seen_takes_nothing_away() -> None:
+    desk = Desk(GROWS)
+    desk.engine = AnalysisEngine()
+    before = set(desk.shown(Stage.PEEK))
+    for shown in desk.type("    return out\n", "y = 3"):
+        assert set(shown) >= before
+
+
 def test_findings_move_with_their_lines() -> None:
     desk = Desk()
     before = desk.shown(Stage.WHOLE)

@@ -156,7 +156,9 @@ class AnalysisEngine:
     def _find(self, held: Held) -> tuple[Stage, tuple[str, ...]]:
         """Goes as far as the request says; how far that was in the end, and what there is to tell."""
         check = held.check
-        if held.request.stage is Stage.GLANCE:
+        if held.request.stage is Stage.PEEK:
+            check.peek()
+        elif held.request.stage is Stage.GLANCE:
             check.glance()
         elif held.request.stage is Stage.LOOK:
             check.look()

@@ -151,6 +151,8 @@ class Stage(IntEnum):
     lines.
     """
 
+    PEEK = 0
+    """What raises for sure on one short path: what a person gets who opens a program."""
     GLANCE = 1
     """One path of the function that was edited, if that is quick: what a keystroke gets."""
     LOOK = 2

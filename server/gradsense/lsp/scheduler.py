@@ -21,10 +21,10 @@ Analyse = Callable[[Program, Stage], Awaitable[Stage | None]]
 class Scheduler:
     """Runs analyses.
 
-    An edited document is glanced at as soon as the worker is free; edits that arrive meanwhile are answered together,
-    by one glance at the newest text. What that leaves to be done follows: one path of everything that may have changed
-    right away, the rest when typing pauses, and then the other open documents, which may depend on it. The next edit
-    comes before all that, and interrupts it.
+    A document that was opened is peeked into, an edited one is glanced at, as soon as the worker is free; edits that
+    arrive meanwhile are answered together, by one glance at the newest text. What that leaves to be done follows: one
+    path of everything that may have changed right away, the rest when typing pauses, and then the other open documents,
+    which may depend on it. The next edit comes before all that, and interrupts it.
 
     Args:
         documents: the open documents.
@@ -101,7 +101,7 @@ class Scheduler:
     def _next_edited(self) -> tuple[str, Stage]:
         if self._edited:
             return self._edited.popitem()[0], Stage.GLANCE
-        return self._opened.popitem()[0], Stage.LOOK
+        return self._opened.popitem()[0], Stage.PEEK
 
     def _start(self) -> None:
         self._paused = False
@@ -149,5 +149,5 @@ class Scheduler:
             (self._unsettled if stage is Stage.WHOLE else self._unseen)[uri] = None
             return
         self._unsettled[uri] = None
-        if reached is Stage.GLANCE:
+        if reached <= Stage.GLANCE:
             self._unseen[uri] = None

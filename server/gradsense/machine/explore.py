@@ -134,6 +134,11 @@ class Explorer:
     # ------------------------------------------------------------------ running
 
     @property
+    def has_begun(self) -> bool:
+        """Whether anything was run yet."""
+        return bool(self._outcomes)
+
+    @property
     def cost(self) -> float:
         """About how many seconds it takes to run one path of everything that is not up to date."""
         stale = [outcome for outcome in self._outcomes.values() if outcome.stale and not self._is_frozen(outcome)]

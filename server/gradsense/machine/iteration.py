@@ -26,7 +26,6 @@ from gradsense.machine.values import (
     a_number,
 )
 
-PASSES = 3
 # A loop this short is run as it is; inside another loop, or in a call, this short.
 SHORT = 8
 SHORT_INSIDE = 4
@@ -48,6 +47,11 @@ class StopGenerator(Exception):
 
 class Iteration(Access):
     """Items of iterables."""
+
+    @property
+    def passes(self) -> int:
+        """How often a loop is run whose length is not known."""
+        return self.limits.passes
 
     def _short(self) -> int:
         return SHORT if not self.epoch else SHORT_INSIDE
@@ -71,22 +75,22 @@ class Iteration(Access):
         self.step()
         if isinstance(value, ListValue):
             if value.open and not value.items:
-                return [Unknown() for _ in range(PASSES)], False
+                return [Unknown() for _ in range(self.passes)], False
             if value.homogeneous:
                 first = value.items[0] if value.items else Unknown(data=True)
                 plain = isinstance(first, Unknown) and first.number
-                return [_fresh(first) if plain else first for _ in range(PASSES)], False
+                return [_fresh(first) if plain else first for _ in range(self.passes)], False
             if len(value.items) <= LONGEST:
                 return list(value.items), not value.open
-            return list(value.items[:PASSES]), False
+            return list(value.items[: self.passes]), False
         if isinstance(value, range):
             if len(value) <= self._short():
                 return list(value), True
             if value.start or value.step != 1:
-                return [value[0], *(a_number() for _ in range(PASSES - 1))], False
-            return [LoopIndex(k, k == PASSES - 1, len(value)) for k in range(PASSES)], False
+                return [value[0], *(a_number() for _ in range(self.passes - 1))], False
+            return [LoopIndex(k, k == self.passes - 1, len(value)) for k in range(self.passes)], False
         if isinstance(value, tuple):
-            return (list(value), True) if len(value) <= LONGEST else (list(value[:PASSES]), False)
+            return (list(value), True) if len(value) <= LONGEST else (list(value[: self.passes]), False)
         if isinstance(value, Enumerated):
             return self._enumerated(value, node)
         if isinstance(value, Zipped):
@@ -106,18 +110,20 @@ class Iteration(Access):
         if isinstance(value, GeneratorValue):
             return list(self.run_generator(value)), True
         if isinstance(value, Unknown):
-            return [Unknown(data=value.data, number=value.number, sources=value.sources) for _ in range(PASSES)], False
-        return [Unknown() for _ in range(PASSES)], False
+            return [
+                Unknown(data=value.data, number=value.number, sources=value.sources) for _ in range(self.passes)
+            ], False
+        return [Unknown() for _ in range(self.passes)], False
 
     def _mapped(self, function: Value, row: Iterable[Value], node: ast.AST | None) -> Lazy:
         return Lazy(lambda: self.call(function, [self.force(x) for x in row], {}, node))
 
     def _rows(self, tensor: Tensor) -> tuple[list[Value], bool]:
         """The rows of a tensor: outputs of `unbind`."""
-        count, exact = PASSES, False
+        count, exact = self.passes, False
         if tensor.shape and tensor.shape[0] is not None:
             exact = tensor.shape[0] <= self._short()
-            count = tensor.shape[0] if exact else PASSES
+            count = tensor.shape[0] if exact else self.passes
         # They are made together, before the first pass.
         since = tensor.storage.version
         return [Lazy(partial(self._row, tensor, since)) for _ in range(count)], exact
@@ -162,8 +168,10 @@ class Iteration(Access):
                 return self.lazy_items(self.call(cls.find("__iter__"), [value], {}, node), node)
             if cls.has("__getitem__"):
                 getter = cls.find("__getitem__")
-                return [Lazy(lambda: self.call(getter, [value, a_number()], {}, node)) for _ in range(PASSES)], False
-        return [Unknown(data=value.kind == "Dataset") for _ in range(PASSES)], False
+                return [
+                    Lazy(lambda: self.call(getter, [value, a_number()], {}, node)) for _ in range(self.passes)
+                ], False
+        return [Unknown(data=value.kind == "Dataset") for _ in range(self.passes)], False
 
     def _batches(self, loader: Instance) -> list[Value]:
         dataset = loader.options.get("dataset")
@@ -186,7 +194,7 @@ class Iteration(Access):
                 return self.call(collate, [ListValue(samples)], {}, None)
             return self._collate(samples)
 
-        return [Lazy(partial(batch, k)) for k in range(PASSES)]
+        return [Lazy(partial(batch, k)) for k in range(self.passes)]
 
     def _collate(self, samples: list[Value]) -> Value:
         first = samples[0]

@@ -25,6 +25,7 @@ class Limits:
         seconds: wall time for one file.
         depth: nested calls.
         imports: how many files of the workspace one path may load.
+        passes: how often a loop is run whose length is not known or more; what grows is seen from three on.
         interrupted: says whether to stop at once with `Interrupted`.
     """
 
@@ -34,6 +35,7 @@ class Limits:
     seconds: float = 8.0
     depth: int = 18
     imports: int = 60
+    passes: int = 3
     interrupted: Callable[[], bool] | None = None
 
 

@@ -12,7 +12,7 @@ from gradsense.machine.events import DiscardedResult, UselessMutation
 from gradsense.machine.expressions import TENSOR_OPERATORS, Expressions
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Tensor
-from gradsense.machine.iteration import PASSES, StopGenerator
+from gradsense.machine.iteration import StopGenerator
 from gradsense.machine.limits import STACK
 from gradsense.machine.state import (
     CONTROL,
@@ -528,7 +528,7 @@ class Statements(Expressions):
         """
         loop = self._new_loop()
         outer = self.epoch
-        tracker = growth.Tracker(self.machine, node, PASSES)
+        tracker = growth.Tracker(self.machine, node, self.passes)
         count = 0
         left: list[BaseException] = []
 
@@ -553,7 +553,7 @@ class Statements(Expressions):
                 tracker.pass_done()
                 count += 1
                 self.epoch = inner
-            if count >= 2 * PASSES:
+            if count >= 2 * self.passes:
                 raise BreakSignal
 
         broke = False
@@ -571,9 +571,9 @@ class Statements(Expressions):
         short, self.short_loop = self.short_loop, False
         loop = self._new_loop()
         outer = self.epoch
-        tracker = growth.Tracker(self.machine, node, PASSES)
+        tracker = growth.Tracker(self.machine, node, self.passes)
         try:
-            for number in range(PASSES):
+            for number in range(self.passes):
                 known = self.truth(self.evaluate(node.test))
                 if known is False:
                     break

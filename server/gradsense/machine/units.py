@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 
 from gradsense.machine.graph import Tensor
 from gradsense.machine.interpreter import Machine
-from gradsense.machine.iteration import PASSES
 from gradsense.machine.level import ModuleLevel
 from gradsense.machine.library import optim
 from gradsense.machine.trees import nodes_of, notes
@@ -214,7 +213,7 @@ def _missing(machine: Machine, function: Function) -> list[Value]:
 
 def _run_forward(machine: Machine, made: Instance, function: Function) -> None:
     """A forward whose caller we do not see: three calls, each walked, of which only sure events count."""
-    for number in range(PASSES):
+    for number in range(machine.limits.passes):
         machine.epoch = ((-1, number),)
         result = machine.call_instance(made, _missing(machine, function), {}, function.node)
         outputs = [t for t in tensors_in(result) if machine.needs_grad(t) is not NO]
@@ -234,7 +233,7 @@ def _run_training_step(machine: Machine, made: Instance, function: Function, cls
     if cls.has("configure_optimizers"):
         value = machine.call(cls.find("configure_optimizers"), [made], {}, function.node)
         optimizers = _optimizers_in(value)
-    for number in range(PASSES):
+    for number in range(machine.limits.passes):
         machine.epoch = ((-1, number),)
         for optimizer in optimizers:
             machine.zero_gradients(optimizer.parameters)
