@@ -47,7 +47,8 @@ local function drive()
   })
   vim.lsp.enable('gradsense')
   vim.bo.filetype = 'python'
-  assert(vim.wait(20000, function() return count() > 0 end, 20), 'no diagnostics came')
+  local faults = tonumber(vim.env.GRADSENSE_TEST_FAULTS)
+  assert(vim.wait(20000, function() return count() >= faults end, 20), 'not all diagnostics came')
   report.before = squiggles()
   local first = vim.diagnostic.get(0)[1]
   vim.api.nvim_win_set_cursor(0, { first.lnum + 1, first.col })

@@ -31,8 +31,12 @@ def has_eglot() -> bool:
 pytestmark = pytest.mark.skipif(not has_eglot(), reason="there is no Emacs with eglot")
 
 
-def drive(file: Path, command: Sequence[str]) -> dict[str, Any]:
-    """Opens a file in Emacs with a server, mends all that has a preferred fix, saves, and returns the report."""
+def drive(file: Path, command: Sequence[str], faults: int) -> dict[str, Any]:
+    """Opens a file in Emacs with a server, mends all that has a preferred fix, saves, and returns the report.
+
+    Args:
+        faults: how many squiggles it waits for before it begins.
+    """
     assert EMACS is not None
     report = file.with_suffix(".report.json")
     environment = {
@@ -41,6 +45,7 @@ def drive(file: Path, command: Sequence[str]) -> dict[str, Any]:
         "GRADSENSE_TEST_SERVER": json.dumps(list(command)),
         "GRADSENSE_TEST_FILE": str(file),
         "GRADSENSE_TEST_REPORT": str(report),
+        "GRADSENSE_TEST_FAULTS": str(faults),
     }
     arguments = [EMACS, "-q", "--batch", "-l", str(LISP)]
     done = subprocess.run(arguments, env=environment, cwd=file.parent, capture_output=True, text=True, timeout=180)
@@ -53,7 +58,7 @@ def drive(file: Path, command: Sequence[str]) -> dict[str, Any]:
 def test_squiggles_hover_and_fixes(tmp_path: Path) -> None:
     file = tmp_path / "train.py"
     file.write_text("x = '😀é'; BAD\nok\nBAD\n", encoding="utf-8")
-    report = drive(file, FAKE)
+    report = drive(file, FAKE, 2)
     assert [(found["line"], found["text"]) for found in report["before"]] == [(1, "BAD"), (3, "BAD")]
     assert "inplace-on-saved" in report["hover"]
     assert report["applied"] == ["Make it good", "Make it good"]
@@ -63,7 +68,7 @@ def test_squiggles_hover_and_fixes(tmp_path: Path) -> None:
 def test_a_training_script(tmp_path: Path, torch_oracle: Oracle) -> None:
     file = tmp_path / "train.py"
     file.write_text(SCRIPT, encoding="utf-8")
-    report = drive(file, REAL)
+    report = drive(file, REAL, len(FAULTS))
     assert {code for code in FAULTS if any(code in found["message"] for found in report["before"])} == FAULTS
     assert "gate += 1.0" in [found["text"] for found in report["before"]]
     assert torch_oracle.run(file.read_text(encoding="utf-8")).kind == "clean"

@@ -159,7 +159,7 @@ async def test_ignoring_takes_the_squiggle_away(tmp_path: Path) -> None:
 def test_in_neovim(tmp_path: Path, torch_oracle: Oracle) -> None:
     file = tmp_path / "train.py"
     file.write_text(SCRIPT, encoding="utf-8")
-    report = drive(file, REAL)
+    report = drive(file, REAL, len(FAULTS))
     assert {found["code"] for found in report["before"]} == FAULTS
     assert [found["text"] for found in report["before"] if found["code"] == "GS201"] == ["gate += 1.0"]
     assert report["after"] == []
