@@ -28,16 +28,24 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+Version = tuple[int, int]
+Pythons = tuple[Version, ...]
+
 ROOT = Path(__file__).resolve().parents[1]
-PYTHONS = ((3, 10), (3, 11), (3, 12), (3, 13), (3, 14))
+PYTHONS: Pythons = ((3, 10), (3, 11), (3, 12), (3, 13), (3, 14))
+# Where wheels are missing: the Pythons that there are some for, and the newest version that has them.
+PYTHONS_OF: dict[str, Pythons] = {"win32-arm64": PYTHONS[1:]}
+VERSIONS_OF = {"darwin-x64": {"libcst": "1.8.6"}}
 # The oldest systems that VS Code itself still runs on.
 PLATFORMS = {
     "linux-x64": ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64"),
     "linux-arm64": ("manylinux_2_28_aarch64", "manylinux_2_17_aarch64", "manylinux2014_aarch64"),
     "alpine-x64": ("musllinux_1_2_x86_64", "musllinux_1_1_x86_64"),
     "alpine-arm64": ("musllinux_1_2_aarch64", "musllinux_1_1_aarch64"),
+    "darwin-x64": ("macosx_11_0_x86_64",),
     "darwin-arm64": ("macosx_11_0_arm64", "macosx_12_0_arm64"),
     "win32-x64": ("win_amd64",),
+    "win32-arm64": ("win_arm64",),
 }
 SYSTEMS = {"linux": "linux", "alpine": "linux", "darwin": "darwin", "win32": "win32"}
 # What a library brings for its own tests and builds, and what jedi brings about packages other than Python's own.
@@ -47,11 +55,11 @@ NEEDLESS = re.compile(
 # Needed by what a library's own commands do, and by nothing that is imported here.
 UNUSED = frozenset({"pyyaml", "pyyaml-ft"})
 
-Version = tuple[int, int]
-
 
 def main(folder: Path, target: str) -> None:
     """Fills the folder, which is made anew."""
+    if target not in PLATFORMS:
+        raise SystemExit(f"There are no libraries for {target}; there are for {', '.join(PLATFORMS)}.")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as scratch:
@@ -61,6 +69,7 @@ def main(folder: Path, target: str) -> None:
                 # A version that not all Pythons share must not stand in another's way.
                 shared = native_or_same(wheel, wheels)
                 unpack(wheel, folder if shared else folder / "py{}{}".format(*python))
+    check(folder, target)
 
 
 def download(scratch: Path, target: str) -> dict[Version, list[Path]]:
@@ -79,7 +88,7 @@ def download(scratch: Path, target: str) -> dict[Version, list[Path]]:
         wheels |= {key[0]: wheel for key, wheel in pure.items() if key in asked}
         return [wheels[name] for name in needed(wheels, python, target)]
 
-    first, *others = PYTHONS
+    first, *others = pythons_of(target)
     found = {first: fetch(first, [])}
     with ThreadPoolExecutor(2) as pool:
         found |= zip(others, pool.map(lambda python: fetch(python, found[first]), others), strict=True)
@@ -104,11 +113,12 @@ def pip_download(place: Path, requirements: list[Requirement], python: Version, 
 
 
 def locked(python: Version, target: str) -> list[Requirement]:
-    """What `requirements.lock` names for a Python."""
+    """What `requirements.lock` names for a Python, or what stands in for it on the target."""
     lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
     found = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    instead = VERSIONS_OF.get(target, {})
     return [
-        one
+        Requirement(f"{one.name}=={instead[one.name]}") if one.name in instead else one
         for one in found
         if canonicalize_name(one.name) not in UNUSED
         and (one.marker is None or one.marker.evaluate(environment(python, target)))
@@ -149,6 +159,54 @@ def environment(python: Version, target: str) -> Environment:
     values["platform_system"] = {"linux": "Linux", "darwin": "Darwin", "win32": "Windows"}[values["sys_platform"]]
     values["extra"] = ""  # type: ignore[typeddict-unknown-key]
     return values
+
+
+def pythons_of(target: str) -> Pythons:
+    """The Pythons that run the server on a target."""
+    return PYTHONS_OF.get(target, PYTHONS)
+
+
+def check(folder: Path, target: str) -> None:
+    """Makes sure that every Python of the target finds every native module, and that it is one for that system.
+
+    Raises:
+        SystemExit: one is missing, or is for another system.
+    """
+    native = [path for path in folder.rglob("*") if path.suffix in (".so", ".pyd")]
+    for name in sorted({path.name.partition(".")[0] for path in native}):
+        for python in pythons_of(target):
+            suffix = suffix_of(python, target)
+            places = (folder / "py{}{}".format(*python), folder)
+            if not any((path.parent.parent in places) and path.name == f"{name}{suffix}" for path in native):
+                raise SystemExit(f"{target}: Python {python[0]}.{python[1]} finds no {name}{suffix}")
+    for path in native:
+        if not is_for(path.read_bytes(), target):
+            raise SystemExit(f"{target}: {path.relative_to(folder)} is for another system")
+
+
+def suffix_of(python: Version, target: str) -> str:
+    """What the names of a Python's native modules end with."""
+    system, _, machine = target.partition("-")
+    version = "{}{}".format(*python)
+    if system == "win32":
+        return f".cp{version}-win_{'amd64' if machine == 'x64' else machine}.pyd"
+    if system == "darwin":
+        return f".cpython-{version}-darwin.so"
+    # Python tells the two C libraries apart from 3.11 on: on Alpine, modules of older ones bear the other's name.
+    library = "musl" if system == "alpine" and python >= (3, 11) else "gnu"
+    return f".cpython-{version}-{'x86_64' if machine == 'x64' else 'aarch64'}-linux-{library}.so"
+
+
+def is_for(module: bytes, target: str) -> bool:
+    """Whether a native module is one for the target's system and machine."""
+    system, _, machine = target.partition("-")
+    if system == "win32":
+        at = int.from_bytes(module[0x3C:0x40], "little")
+        return module[at : at + 6] == b"PE\0\0" + {"x64": b"\x64\x86", "arm64": b"\x64\xaa"}[machine]
+    if system == "darwin":
+        return module[:8] == b"\xcf\xfa\xed\xfe" + {"x64": b"\7\0\0\1", "arm64": b"\x0c\0\0\1"}[machine]
+    elf = module[:4] == b"\x7fELF" and module[18:20] == {"x64": b"\x3e\0", "arm64": b"\xb7\0"}[machine]
+    return elf and (b"\0libc.so.6\0" in module) is (system == "linux")
 
 
 def native_or_same(wheel: Path, wheels: dict[Version, list[Path]]) -> bool:

@@ -85,7 +85,7 @@ function nodeTests(folder, only, env = {}) {
 }
 
 /** Node 20 does not read TypeScript. */
-async function bundleTests() {
+export async function bundleTests() {
   const { build } = await import("esbuild");
   rmSync(BUILT, { recursive: true, force: true });
   const url = JSON.stringify(pathToFileURL(join(ROOT, "scripts", "any.mjs")).href);

@@ -101,8 +101,26 @@ export function whyUnfit(python: Python, carried: readonly string[]): string | u
   if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
     return `it is Python ${major}.${minor}, and ${OLDEST.join(".")} or newer is needed`;
   }
-  if (!carried.includes(python.suffix)) {
-    return `this extension carries no libraries for it (${python.suffix.replace(/^\./, "")})`;
+  if (carried.includes(python.suffix)) return undefined;
+  const minors = [...new Set(carried.map(minorOf))].sort((a, b) => a - b);
+  if (!minors.includes(minor)) {
+    return `it is Python ${major}.${minor}, and this extension carries libraries for ${listed(minors)}`;
   }
-  return undefined;
+  if (/\d[a-z]*t-/.test(python.suffix))
+    return "it is a free-threaded Python, for which this extension carries no libraries";
+  const build = python.suffix.replace(/^\.|\.\w+$/g, "");
+  return `it is built for another system than this extension (${build}); install GradSense for that one, or another Python`;
+}
+
+/** The 12 of ".cpython-312-x86_64-linux-gnu.so" and of ".cp312-win_amd64.pyd". */
+function minorOf(suffix: string): number {
+  return Number(/^\.cp(?:ython-)?3(\d+)/.exec(suffix)?.[1]);
+}
+
+/** "3.10 to 3.14", where there is no gap. */
+function listed(minors: readonly number[]): string {
+  const [first, last] = [minors[0], minors.at(-1)];
+  if (first === undefined || last === undefined) return "none (it is damaged: install it again)";
+  if (last - first + 1 === minors.length && minors.length > 1) return `3.${first} to 3.${last}`;
+  return minors.map((minor) => `3.${minor}`).join(", ");
 }

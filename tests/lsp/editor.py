@@ -203,13 +203,13 @@ class Editor:
         )
         return await self.client.text_document_hover_async(params)
 
-    def open_notebook(self, uri: str, *cells: Cell) -> list[str]:
+    def open_notebook(self, uri: str, *cells: Cell, kind: str = "jupyter-notebook") -> list[str]:
         """Opens a notebook and returns the URIs of its cells."""
         self.notebooks[uri], self.versions[uri] = [], 1
         documents = [self._new_cell(uri, cell) for cell in cells]
         self.client.notebook_document_did_open(
             types.DidOpenNotebookDocumentParams(
-                notebook_document=types.NotebookDocument(uri, "jupyter-notebook", 1, list(self.notebooks[uri])),
+                notebook_document=types.NotebookDocument(uri, kind, 1, list(self.notebooks[uri])),
                 cell_text_documents=documents,
             )
         )

@@ -57,6 +57,14 @@ async def test_an_answer_is_for_the_newest_text_and_says_when_nothing_changed() 
         assert isinstance(back, Full) and back.result_id == first.result_id
 
 
+async def test_what_a_client_does_not_ask_for_it_is_told() -> None:
+    async with editing(VS_CODE_NOW) as editor:
+        cells = editor.open_notebook("untitled:/Interactive-1.interactive", "'é' BAD\n", kind="interactive")
+        told = await editor.publication(cells[0])
+        assert [found.code for found in told.diagnostics] == ["GS201"]
+        assert not (await editor.pull(cells[0])).items
+
+
 async def test_unknown_and_foreign_documents() -> None:
     async with editing(VS_CODE_NOW) as editor:
         assert await editor.pull("file:///not-open.py") == Full(items=())

@@ -27,6 +27,8 @@ class Notebook(Program):
     def __init__(self, item: types.NotebookDocument, documents: Documents) -> None:
         super().__init__(item.uri)
         self.version = item.version
+        # VS Code's client does not take an interactive window for a notebook in view, and never asks for its cells.
+        self.asked_for = item.notebook_type != "interactive"
         self._documents = documents
         self._kinds: dict[str, types.NotebookCellKind] = {}
         self._order: list[Document] = []

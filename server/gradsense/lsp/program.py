@@ -32,6 +32,8 @@ class Program:
         """How many analyses in a row broke down."""
         self.notes_due = True
         """Whether the next analysis's notes are for the log; those of every keystroke would flood it."""
+        self.asked_for = True
+        """Whether a client that asks for diagnostics does so for this program."""
         self.published: dict[str, str] = {}
         """What the client was told last of each of its text documents, by the name of the result."""
         self.answered_revision = -1

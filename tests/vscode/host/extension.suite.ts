@@ -1,14 +1,10 @@
-// Runs inside the extension host. Every function is a test; the first that fails ends the suite.
+// Runs inside the extension host, in a window with one folder.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import * as vscode from "vscode";
-import type { Api } from "../../../client/src/extension";
+import { actionsAt, codeOf, diagnostics, ID, runTests, serverCommand, show, type Tests, until } from "./inside";
 
-const ID = "gradsense.gradsense";
-const LIMIT_MS = 40_000;
-
-const TESTS: Record<string, (api: Api) => Promise<void>> = {
+const TESTS: Tests = {
   async "the Python that the Python extension names runs the server"(api) {
     assert.match(serverCommand(api), new RegExp(`^${process.env.GRADSENSE_TEST_CHOSEN}`));
   },
@@ -86,58 +82,6 @@ const TESTS: Record<string, (api: Api) => Promise<void>> = {
 };
 
 /** What VS Code calls. */
-export async function run(): Promise<void> {
-  const extension = vscode.extensions.getExtension<Api>(ID);
-  assert.ok(extension, "the extension is not installed");
-  await show("four.py");
-  const api = await extension.activate();
-  await api.ready();
-  for (const [name, test] of Object.entries(TESTS)) {
-    try {
-      await test(api);
-      console.log(`ok ${name}`);
-    } catch (error) {
-      throw new Error(`${name}: ${error instanceof Error ? error.stack : error}`);
-    }
-  }
-}
-
-async function show(name: string): Promise<vscode.TextDocument> {
-  const folder = vscode.workspace.workspaceFolders?.[0]?.uri as vscode.Uri;
-  const document = await vscode.workspace.openTextDocument(vscode.Uri.joinPath(folder, name));
-  await vscode.window.showTextDocument(document);
-  return document;
-}
-
-function diagnostics(uri: vscode.Uri, atLeast: number): Promise<vscode.Diagnostic[]> {
-  return until(() => {
-    const found = vscode.languages.getDiagnostics(uri).filter(({ source }) => source === "gradsense");
-    assert.ok(found.length >= atLeast, `${found.length} findings in ${uri.path}`);
-    return found;
-  });
-}
-
-function actionsAt(uri: vscode.Uri, range: vscode.Range | undefined, kind: string): Thenable<vscode.CodeAction[]> {
-  return vscode.commands.executeCommand("vscode.executeCodeActionProvider", uri, range, kind);
-}
-
-function codeOf(diagnostic: vscode.Diagnostic | undefined): string {
-  const code = diagnostic?.code;
-  return String(typeof code === "object" ? code.value : code);
-}
-
-function serverCommand(api: Api): string {
-  return execFileSync("ps", ["-o", "args=", "-p", String(api.serverPid())], { encoding: "utf8" }).trim();
-}
-
-async function until<T>(attempt: () => T): Promise<T> {
-  const deadline = Date.now() + LIMIT_MS;
-  for (;;) {
-    try {
-      return attempt();
-    } catch (error) {
-      if (Date.now() > deadline) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-  }
+export function run(): Promise<void> {
+  return runTests(TESTS, "four.py");
 }

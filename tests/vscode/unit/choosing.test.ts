@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { askPython, type Candidate, choose, type Python, whyUnfit } from "../../../client/src/choosing";
 
-const CARRIED = [".cpython-310-x.so", ".cpython-314-x.so"];
+const CARRIED = [10, 11, 12, 13, 14].map((minor) => `.cpython-3${minor}-x.so`);
 
 function candidate(name: string): Candidate {
   return { source: "a test", command: [name] };
@@ -42,10 +42,18 @@ test("a Python too old for the server stays that of the program", async () => {
   assert.match(choice.refusals[0]?.why ?? "", /Python 3\.9.*3\.10 or newer/);
 });
 
-test("a Python without libraries for it is passed over", async () => {
+test("a Python without libraries for it is passed over, and the reason is one for people", async () => {
   const choice = await choose([candidate("next")], world({ next: [3, 15, 0] }), fits);
   assert.equal(choice.server, undefined);
-  assert.match(choice.refusals[0]?.why ?? "", /no libraries for it \(cpython-315-x\.so\)/);
+  assert.equal(choice.refusals[0]?.why, "it is Python 3.15, and this extension carries libraries for 3.10 to 3.14");
+  const why = (suffix: string, carried: string[]) =>
+    whyUnfit({ command: ["python"], source: "a test", version: [3, 12, 4], suffix }, carried);
+  const windows = [".cp311-win_amd64.pyd", ".cp312-win_amd64.pyd"];
+  assert.equal(why(".cp312-win_amd64.pyd", windows), undefined);
+  assert.match(why(".cp312-win32.pyd", windows) ?? "", /built for another system .*\(cp312-win32\); install GradSense/);
+  assert.match(why(".cpython-312-x86_64-linux-musl.so", [".cpython-312-x86_64-linux-gnu.so"]) ?? "", /another system/);
+  assert.match(why(".cpython-312t-x86_64-linux-gnu.so", [".cpython-312-x86_64-linux-gnu.so"]) ?? "", /free-threaded/);
+  assert.match(why(".cpython-312-x86_64-linux-gnu.so", []) ?? "", /damaged: install it again/);
 });
 
 test("what is no Python is told, and asked once only", async () => {

@@ -35,7 +35,7 @@ def register(server: GradSenseServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_DIAGNOSTIC, options)
     async def answer(params: types.DocumentDiagnosticParams) -> _Report:
         document = session.documents.get(params.text_document.uri)
-        if document is None:
+        if document is None or not document.program.asked_for:
             return types.RelatedFullDocumentDiagnosticReport(items=[])
         program = document.program
         if program.is_python:

@@ -98,7 +98,7 @@ def _tell_size(server: GradSenseServer, program: Program, settings: EditorSettin
 
 def show(server: GradSenseServer, program: Program) -> None:
     """Sees to it that the client shows what is known of a program by now, in whichever way it wants to be told."""
-    if server.session.client.pull:
+    if server.session.client.pull and program.asked_for:
         diagnostic.tell(server, program)
     else:
         publish_diagnostics.tell(server, program)

@@ -33,7 +33,7 @@ def tell(server: GradSenseServer, program: Program) -> None:
 
 def withdraw(server: GradSenseServer, program: Program) -> None:
     """Takes the squiggles of a program that was closed away, even where none are known to be there."""
-    if not server.session.client.pull:
+    if not (server.session.client.pull and program.asked_for):
         for uri in {*program.published, *(part.uri for part in program.parts)}:
             _withdraw(server, uri)
     program.published.clear()
