@@ -3,9 +3,10 @@
 usage: python server/tools/score_run.py CASES_DIR [--only WORD] [--verbose]
 
 CASES_DIR holds programs and `expect.tsv` with the columns `file`, `outcome` (raises, leaks, silent-wrong, clean),
-`error`, `surface_line`, `culprit_lines` and `related_lines`; or, for programs of several files, `dir`, `main`,
-`outcome`, `error`, and `surface`, `culprit` and `related` with places as `file:line`. In `mended` are programs of the
-same names without the fault.
+`error`, `surface_line`, `culprit_lines` and `related_lines`; for programs of several files, `dir`, `main`, `outcome`,
+`error`, and `surface`, `culprit` and `related` with places as `file:line`; for notebooks, `file`, `outcome`, `error`,
+these with places as `cell:line`, cells counted from 0, and `runs` (`in order`, or `cell 6 twice`). In `mended` are
+programs of the same names without the fault.
 An error's walk must be on the surface line, and for a write in place the saved and the written line among those of the
 story; a leak must be named with its holder; all others and all mended ones must come out clean.
 """
@@ -16,8 +17,10 @@ import argparse
 import csv
 import json
 import os
+import re
 import sys
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,9 @@ import torch._dynamo  # optimizers import it at their first step
 import torch.utils.data  # noqa: F401
 
 from gradsense.run.inside.main import run
+from gradsense.run.program import program as runnable
+from gradsense.syntax import Source
+from gradsense.syntax.edits import split_lines
 
 
 @dataclass
@@ -39,6 +45,23 @@ class Case:
     surface: str = ""
     culprits: str = ""
     related: str = ""
+    runs: str = ""
+
+    @cached_property
+    def program(self) -> tuple[str, dict[int, str]]:
+        """The text that runs, and, of a notebook, the place of each of its lines."""
+        if self.path.suffix != ".ipynb":
+            return self.path.read_text(encoding="utf-8"), {}
+        source = Source.from_path(self.path)
+        text = split_lines(runnable(source).text)
+        again = [int(number) for number in re.findall(r"cell (\d+) twice", self.runs)]
+        lines: list[str] = []
+        places = {}
+        for cell in [*source.cells, *(cell for cell in source.cells if cell.index in again)]:
+            for number in range(1, cell.line_count + 1):
+                lines.append(text[cell.first_line + number - 2])
+                places[len(lines)] = f"{cell.index}:{number}"
+        return "\n".join(lines), places
 
     def story(self) -> set[str]:
         """All places that the story of its fault is told with."""
@@ -48,6 +71,8 @@ class Case:
         """A place of a report, as the list of cases has it."""
         if spot is None:
             return "nowhere"
+        if self.program[1]:
+            return self.program[1][spot["line"]]
         several = ":" in self.surface + self.culprits
         return f"{os.path.relpath(spot['path'], self.path.parent)}:{spot['line']}" if several else str(spot["line"])
 
@@ -63,7 +88,7 @@ def main() -> None:
     for case in read_cases(options.cases):
         if options.only not in str(case.path):
             continue
-        report = report_of(case.path)
+        report = report_of(case)
         complaints = judge(case, report)
         wrong += bool(complaints)
         right += not complaints
@@ -83,11 +108,15 @@ def read_cases(folder: Path) -> list[Case]:
     cases = []
     for row in rows:
         file = os.path.join(row["dir"], row["main"]) if "dir" in row else row["file"]
-        keys = ("surface", "culprit", "related") if "dir" in row else ("surface_line", "culprit_lines", "related_lines")
+        keys = (
+            ("surface", "culprit", "related")
+            if "surface" in row
+            else ("surface_line", "culprit_lines", "related_lines")
+        )
         told = [(row[key] or "").replace("-", "") for key in keys]
-        cases.append(Case(folder / file, row["outcome"], row["error"] or "", *told))
-    mended = [folder / "mended" / Path(case.path).relative_to(folder) for case in cases]
-    return cases + [Case(path, "clean") for path in mended if path.exists()]
+        cases.append(Case(folder / file, row["outcome"], row["error"] or "", *told, row.get("runs", "")))
+    mended = [Case(folder / "mended" / case.path.relative_to(folder), "clean", runs=case.runs) for case in cases]
+    return cases + [case for case in mended if case.path.exists()]
 
 
 def judge(case: Case, report: dict[str, Any]) -> list[str]:
@@ -136,14 +165,15 @@ def summary(report: dict[str, Any]) -> str:
     return f"{report['outcome']}, {report['verdict']}, nodes {nodes}, {', '.join(holders + silent)}"
 
 
-def report_of(path: Path) -> dict[str, Any]:
+def report_of(case: Case) -> dict[str, Any]:
     """Runs a program in a process of its own."""
+    path, text = str(case.path), case.program[0]
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reader)
         with os.fdopen(writer, "w", encoding="utf-8") as pipe:
-            run({"path": str(path), "text": path.read_text(encoding="utf-8")}, lambda event: send(pipe, event))
+            run({"path": path, "text": text}, lambda event: send(pipe, event))
         os._exit(0)
     os.close(writer)
     with os.fdopen(reader, encoding="utf-8") as pipe:

@@ -145,7 +145,9 @@ PROGRAMS = {
         "for _ in range(2):\n    ddp(x).sum().backward()  # FAILS\n",
     ),
     "non-leaf": Failing(
-        "non-leaf-optimized", None, "torch.optim.SGD([torch.randn(3, requires_grad=True) * 2], 0.1)  # FAILS\n"
+        "non-leaf-optimized",
+        "GS417",
+        "torch.optim.SGD([torch.randn(3, requires_grad=True) * 2], 0.1)  # FAILS CAUSE\n",
     ),
     "memory": Failing(
         "out-of-memory",

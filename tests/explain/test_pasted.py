@@ -58,6 +58,12 @@ def explained(text: str, program: Path | None = None, findings: Any = ()) -> Exp
             "backward-twice",
         ),
         (OLD_MODIFIED, "modified-in-place"),
+        ("RuntimeError: cannot register a hook on a variable that doesn't require gradient", "hook-without-grad"),
+        (
+            "RuntimeError: Checkpointing is not compatible with .grad() or when an `inputs` parameter is passed to "
+            ".backward(). Please use .backward() and do not pass its `inputs` argument.",
+            "reentrant-checkpoint",
+        ),
         (
             "RuntimeError: one of the variables needed for gradient computation has been modified by an inplace "
             "operation",

@@ -179,6 +179,7 @@ def _predictions(target: Target, settings: Settings) -> list[Predicted]:
             finding.span.line,
             finding.path,
             tuple(other.span.line for other in finding.related if other.path == finding.path),
+            finding.rerun,
         )
         for finding in checked.findings
         if finding.severity in (Severity.ERROR, Severity.WARNING)

@@ -227,10 +227,41 @@ CAUSES = (
     _cause(
         "non-leaf-optimized",
         "an optimizer was given a computed tensor",
-        r"can't optimize a non-leaf Tensor",
-        "",
+        r"can't optimize a non-leaf (?:Tensor|Variable)",
+        "GS417",
         "An optimizer steps leaves only. A tensor that was moved or scaled after `requires_grad=True` is not one.",
         "Make it with its final device and value, then call `requires_grad_()`, or use `nn.Parameter`.",
+    ),
+    _cause(
+        "hook-without-grad",
+        "a hook, or `retain_grad()`, on a tensor that does not require grad",
+        # "a variable" and "a volatile variable" until 0.3.
+        r"cannot register a hook on a (?:tensor|variable) that doesn't require gradient|"
+        r"cannot register a hook on a volatile variable|"
+        r"can't retain_grad on (?:Tensor|Variable) that has requires_grad=False",
+        "GS416",
+        "The tensor never gets a gradient, so there is nothing that a hook could see or that could be kept.",
+        "Call `requires_grad_()` on data before the forward; look for `no_grad`, `.detach()` and frozen parameters "
+        "where the tensor was computed; guard a forward that is used in evaluation too by `if h.requires_grad:`.",
+    ),
+    _cause(
+        "reentrant-checkpoint",
+        "gradients of some inputs were asked for through a reentrant checkpoint",
+        # "Checkpointing is not compatible with .grad()" until 2.0.
+        r"use_reentrant=True, torch\.utils\.checkpoint is incompatible with \.grad\(\)|"
+        r"Checkpointing is not compatible with \.grad\(\)",
+        "GS418",
+        "A checkpoint with `use_reentrant=True` runs a whole backward of its own within the backward, which cannot be "
+        "done for some inputs only.",
+        "Pass `use_reentrant=False` to `checkpoint`, or walk with a plain `backward()`.",
+    ),
+    _cause(
+        "index-of-scalar",
+        "a tensor without dimensions was indexed",
+        r"invalid index of a 0-dim tensor",
+        "GS415",
+        "A loss is one number, and a tensor without dimensions since torch 0.4: `loss.data[0]` has nothing to index.",
+        "Use `loss.item()` for the number.",
     ),
     _cause(
         "out-of-memory",

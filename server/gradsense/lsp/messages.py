@@ -60,6 +60,7 @@ class FindingView:
     Args:
         index: its number, the same in all analyses of one revision.
         path: the file, or the cell of the notebook, that it is in.
+        rerun: whether it happens only when a cell is run again.
     """
 
     index: int = field(compare=False, repr=False)
@@ -73,6 +74,7 @@ class FindingView:
     expected: str | None
     tags: tuple[str, ...]
     url: str | None
+    rerun: bool = False
 
 
 @dataclass(frozen=True, slots=True)

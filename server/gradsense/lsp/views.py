@@ -83,6 +83,7 @@ class Views:
             expected=finding.expected,
             tags=finding.tags,
             url=self._url_of(finding.code),
+            rerun=finding.rerun,
         )
 
     def fix(self, index: int, finding: Finding, fix: Fix) -> FixView | None:

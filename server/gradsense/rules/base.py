@@ -108,6 +108,7 @@ class Rule(Generic[E]):
             span=spot.span,
             related=self._related(event, spot),
             expected=self.expected(event),
+            rerun=event.rerun,
             tags=("unnecessary",) if severity is Severity.HINT else (),
             make_fixes=lambda: _offered(self._working(event)),
         )

@@ -50,6 +50,7 @@ class Finding:
         span: the expression that the person should edit.
         related: the other lines of the story, in the order they should be read.
         expected: the text of the exception that torch will raise, or None where it raises nothing.
+        rerun: whether it happens only when a notebook's cell is run again.
         tags: LSP's diagnostic tags by their own names (`unnecessary`), for hints.
         make_fixes: builds the fixes when someone asks for them.
     """
@@ -62,6 +63,7 @@ class Finding:
     span: Span
     related: tuple[Related, ...] = ()
     expected: str | None = None
+    rerun: bool = False
     tags: tuple[str, ...] = ()
     make_fixes: Callable[[], tuple[Fix, ...]] = field(default=tuple, repr=False, compare=False)
 

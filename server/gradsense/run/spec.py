@@ -22,12 +22,14 @@ class Predicted:
         line: the line that it is on, from 1.
         path: its file.
         related: the other lines of its story in that file.
+        rerun: whether it happens only when a notebook's cell is run again.
     """
 
     code: str
     line: int
     path: str
     related: tuple[int, ...] = ()
+    rerun: bool = False
 
 
 @dataclass(frozen=True)

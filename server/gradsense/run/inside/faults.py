@@ -41,6 +41,12 @@ AUTOGRAD = re.compile(
             "expected to have finished reduction in the prior iteration",
             "marked ready twice",
             "more than one element of the written-to tensor refers to a single memory location",
+            "can't optimize a non-leaf Tensor",
+            "cannot register a hook on a tensor that doesn't require gradient",
+            "can't retain_grad on Tensor that has requires_grad=False",
+            "incompatible with .grad\\(\\) or passing an `inputs` parameter",
+            "Checkpointing is not compatible with .grad\\(\\)",
+            "invalid index of a 0-dim tensor",
             NAN.pattern,
         )
     )
@@ -77,7 +83,7 @@ def outcome_of(error: BaseException, through_walk: bool) -> str:
     text = str(error)
     if isinstance(error, RuntimeError) and NAN.search(text):
         return "nan"
-    if isinstance(error, (RuntimeError, ValueError, TypeError, AttributeError)) and AUTOGRAD.search(text):
+    if isinstance(error, (RuntimeError, ValueError, TypeError, AttributeError, IndexError)) and AUTOGRAD.search(text):
         return "raises"
     if isinstance(error, (TypeError, AttributeError)) and "NoneType" in text and _speaks_of_grad(error):
         return "raises"  # the gradient of a tensor that is not a leaf

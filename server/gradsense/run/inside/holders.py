@@ -49,6 +49,7 @@ class Holder:
         made: the stack where one of the tensors was computed.
         defined: for a function that nobody names, such as a hook, where it is defined.
         count: how many tensors.
+        in_grad: whether it is the gradient of the tensor that holds it.
     """
 
     def __init__(self, way: _Way, kept: frozenset[int]) -> None:
@@ -58,6 +59,7 @@ class Holder:
         self.count = 1
         self.made: Captured = ()
         self.defined: tuple[str, int] | None = None
+        self.in_grad = False
 
 
 class _Way:
@@ -114,7 +116,11 @@ def _collect(tensors: Iterator[tuple[Any, _Way]], nodes: frozenset[int]) -> dict
             found[key].count += 1
             continue
         holder = found[key] = Holder(way, held)
-        note = note_of(tensor.grad_fn) if tensor.grad_fn is not None else None
+        node = tensor.grad_fn
+        if node is None and tensor.is_leaf and tensor.grad is not None:
+            holder.in_grad, node = True, tensor.grad.grad_fn
+            holder.name += ".grad" if not holder.element else ""
+        note = note_of(node) if node is not None else None
         holder.made = note.stack if note is not None else ()
         holder.defined = way.defined
     return found

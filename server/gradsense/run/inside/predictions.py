@@ -9,9 +9,9 @@ from .cutting import Sites
 
 RAISING = frozenset(
     "GS101 GS102 GS103 GS104 GS105 GS106 GS201 GS202 GS203 GS204 GS205 GS206 GS207 GS208 GS401 GS403 GS404 GS409 GS410"
-    " GS412 GS413 GS414".split()
+    " GS412 GS413 GS414 GS415 GS416 GS417 GS418".split()
 )
-GROWING = frozenset("GS301 GS302 GS305".split())
+GROWING = frozenset("GS301 GS302 GS304 GS305".split())
 STALE = "GS405"
 SILENT = frozenset(("GS204", "GS205", "GS208", STALE))
 MISSED = "What the run has shown was not predicted by the check without running."
@@ -22,14 +22,25 @@ def judge(predictions: Iterable[dict[str, Any]], report: dict[str, Any], sites: 
 
     `confirmed`: the run shows that story. `refuted`: its line ran, the run could have shown it, and did not.
     `not-reached`: its line did not run, or the run ended before. `not-observed`: a run cannot show such a thing, or the
-    loop had too few passes to tell.
+    loop had too few passes to tell, or it happens only when a notebook's cell is run again.
 
     Args:
-        predictions: what was predicted, with code, path and line.
+        predictions: what was predicted, with code, path and line; and, each of them optional, `related`, further lines
+            of its story in that file, and `rerun`, whether it happens only when a cell is run again.
         report: what has happened.
         sites: which lines ran.
     """
-    return [{**item, "verdict": _verdict(item, report, sites)} for item in predictions]
+    judged = [{**item, "verdict": _verdict(item, report, sites)} for item in predictions]
+    if any(item["verdict"] == "confirmed" for item in judged):
+        return judged
+    # The fault of a run is that of a story whose other lines it touched, where it touched no story's main line.
+    for item in judged:
+        main = report["walk"] if item["code"] in RAISING else None
+        here = sites.statement(main["path"], main["line"]) if main is not None else None
+        related = [sites.statement(item["path"], line) for line in item.get("related") or ()]
+        if report["outcome"] in ("raises", "nan") and here in related:
+            item["verdict"] = "confirmed"
+    return judged
 
 
 def missed(judged: list[dict[str, Any]], report: dict[str, Any]) -> bool:
@@ -51,7 +62,7 @@ def _verdict(prediction: dict[str, Any], report: dict[str, Any], sites: Sites) -
         inside = any(sites.loop_covers(loop, prediction["path"], prediction["line"]) for loop in loops)
         steady = report["verdict"] in ("steady", "varying", "fragmentation")
         return "refuted" if inside and steady and report["outcome"] == "clean" else "not-observed"
-    if code not in RAISING and code not in SILENT:
+    if (code not in RAISING and code not in SILENT) or prediction.get("rerun"):
         return "not-observed"
     return "refuted" if report["outcome"] in ("clean", "grows") else "not-reached"
 
@@ -64,7 +75,7 @@ def _places(code: str, report: dict[str, Any]) -> list[dict[str, Any]]:
         frames = report["forward_traceback"] + report["backward_traceback"]
         places += [frame for frame in frames if frame["user"]]
     if code in GROWING and report["outcome"] == "grows":
-        places += report["holders"]
+        places += [place for holder in report["holders"] for place in (holder, *holder["made"])]
     if code in SILENT:
         for fault in report["silent"]:
             places += [fault, fault["written"], fault["walk"]]

@@ -110,7 +110,9 @@ def holders_of(judged: list[Judged], probe: Probe) -> list[dict[str, Any]]:
         carrying = [holder for holder in holders if not stores.is_fresh(holder, site)]
         for holder in carrying or holders:
             made = probe.places.innermost(holder.made)
-            where = stores.line_of(holder, site) or (made.spot() if made is not None else site.spot())
+            where = made.spot() if made is not None else site.spot()
+            if not holder.in_grad:
+                where = stores.line_of(holder, site) or where
             if holder.defined is not None:
                 where = dict(zip(("path", "line"), holder.defined))
             if any((row["path"], row["line"]) == (where["path"], where["line"]) for row in rows):
@@ -122,6 +124,7 @@ def holders_of(judged: list[Judged], probe: Probe) -> list[dict[str, Any]]:
                 "kind": "container" if holder.element else holder.kind,
                 "element": holder.element,
                 "count": holder.count,
+                "made": [place.spot() for place in probe.places.unfold(holder.made) if place.user],
                 "text": linecache.getline(where["path"], where["line"]).strip(),
             }
             rows.append(row)
