@@ -232,6 +232,8 @@ class Access(State):
 
     def _instance_attribute(self, value: Instance, name: str) -> Value:
         if name in value.attributes:
+            if "parametrized" in value.options:
+                return library.parametrizations.computed(self.machine, value, name)
             return value.attributes[name]
         if name == "training" and value.is_module:
             return a_number() if value.training is None else value.training
@@ -380,7 +382,7 @@ class Access(State):
         return "self"
 
     def _set_tensor_attribute(self, tensor: Tensor, name: str, new: Value) -> None:
-        if name == "grad":
+        if name in ("grad", "_grad"):
             if new is None:
                 self.zero_gradients([tensor])
             else:

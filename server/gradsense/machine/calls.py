@@ -35,6 +35,8 @@ from gradsense.machine.values import (
 )
 from gradsense.syntax.source import Source
 
+# A class of the program may be one of these.
+DICTIONARIES = frozenset(("builtins.dict", "collections.OrderedDict", "collections.UserDict"))
 # How often one function may be active at once: recursion is cut there.
 RECURSION = 4
 # Of a network's results so many are looked at.
@@ -260,6 +262,8 @@ class Calls(Iteration):
                 return library.optim.make(self.machine, last, arguments, keywords, node)
             elif last in ("NamedTuple", "namedtuple"):
                 made.kind = "NamedTuple"
+            elif base in DICTIONARIES:
+                made.children = DictValue(made=made.made)
             elif not base.startswith("torch.") and self.workspace.outside.kind(base) is Kind.NETWORK:
                 made.is_module = True
         if cls.has_unknown_base:
@@ -358,7 +362,10 @@ class Calls(Iteration):
             self.module = instance
             self.forward_depth += 1
             try:
-                return library.nn.forward(self.machine, instance, arguments, keywords, node)
+                if library.parametrizations.OPTION not in instance.options:
+                    return library.nn.forward(self.machine, instance, arguments, keywords, node)
+                with library.parametrizations.computed_in(self.machine, instance, node):
+                    return library.nn.forward(self.machine, instance, arguments, keywords, node)
             finally:
                 self.module = previous
                 self.forward_depth -= 1

@@ -12,6 +12,7 @@ from gradsense.machine.calls import Calls
 from gradsense.machine.events import InputOverwritten
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Tensor
+from gradsense.machine.iteration import PASSES
 from gradsense.machine.limits import LONGEST_DISPLAY, MOST_HELD, SIZE
 from gradsense.machine.shapes import broadcast
 from gradsense.machine.values import (
@@ -22,6 +23,7 @@ from gradsense.machine.values import (
     External,
     Function,
     GradMode,
+    Growing,
     Instance,
     ListValue,
     LoopIndex,
@@ -361,6 +363,11 @@ class Expressions(Calls):
             return library.ops.arithmetic(self.machine, TENSOR_OPERATORS[op], left, right)
         if isinstance(left, LoopIndex) or isinstance(right, LoopIndex):
             return a_number()
+        if isinstance(left, Growing):
+            if op is ast.Mod:
+                return a_number()
+            if op in (ast.Add, ast.Sub) and isinstance(right, int):
+                return Growing(left + right if op is ast.Add else left - right)
         if isinstance(left, SCALARS) and isinstance(right, SCALARS):
             if left is None or right is None:
                 self.use_of_none()
@@ -468,6 +475,10 @@ class Expressions(Calls):
             return _compare_index(type(op), left, right)
         if isinstance(left, External) and isinstance(right, External) and isinstance(op, ast.Eq | ast.NotEq):
             return (left.name == right.name) is isinstance(op, ast.Eq)
+        for count, end in ((left, right), (right, left)):
+            if isinstance(count, Growing) and isinstance(end, int) and count < end and end > PASSES:
+                self.reached_later = True
+                return None
         if isinstance(left, tuple) and isinstance(right, tuple) and not (_flat(left) and _flat(right)):
             return None
         if isinstance(left, (*SCALARS, tuple)) and isinstance(right, (*SCALARS, tuple)):

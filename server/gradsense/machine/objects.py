@@ -20,6 +20,7 @@ from gradsense.machine.values import (
     External,
     Function,
     GradMode,
+    Growing,
     Instance,
     LibraryMethod,
     ListValue,
@@ -49,7 +50,22 @@ FIELDS: Mapping[type, tuple[str, ...]] = {
 GETTERS: Mapping[type, Any] = {kind: attrgetter(*fields) for kind, fields in FIELDS.items()}
 # What can't change, and holds nothing that can.
 PLAIN = frozenset(
-    (*SCALARS, Source, External, Place, Store, Write, Cut, Tri, ProgramModule, GradMode, range, slice, type(...))
+    (
+        *SCALARS,
+        Growing,
+        Source,
+        External,
+        Place,
+        Store,
+        Write,
+        Cut,
+        Tri,
+        ProgramModule,
+        GradMode,
+        range,
+        slice,
+        type(...),
+    )
 )
 
 

@@ -13,7 +13,7 @@ from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Forward, Node, Store, Tensor, Walk
 from gradsense.machine.limits import STEPS, TIME, Interrupted, Limits, OutOfBudget
 from gradsense.machine.modules import Workspace
-from gradsense.machine.place import Place
+from gradsense.machine.place import Epoch, Place
 from gradsense.machine.tri import MAYBE, NO, YES
 from gradsense.machine.values import (
     SCALARS,
@@ -115,6 +115,10 @@ class State(Walking):
         self.active_calls: dict[ast.AST, int] = {}
         self.called: set[ast.AST] = set()
         self.loop_count = 0
+        # The loops around of which more passes would follow than are run.
+        self.endless: set[int] = set()
+        # The condition just read compares a count that gets there later than in the passes that are run.
+        self.reached_later = False
         self.escaped: list[Node] = []
         # Calls of networks that built a graph.
         self.forwards: list[Forward] = []
@@ -203,6 +207,10 @@ class State(Walking):
             self.doubts.setdefault(key, doubt)
 
     # ------------------------------------------------------------------ decisions
+
+    def goes_on(self, epoch: Epoch) -> bool:
+        """Whether what happened in a pass happens again in many more of that loop than are run."""
+        return bool(epoch) and epoch[-1][0] in self.endless
 
     def decide(self, node: ast.AST, default: bool) -> bool:
         """Which way a branch goes whose condition is not known."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from gradsense.machine import growth, library
 from gradsense.machine.books import PathEnds
@@ -32,6 +32,7 @@ from gradsense.machine.values import (
     Function,
     GeneratorValue,
     GradMode,
+    Growing,
     Instance,
     LibraryMethod,
     ListValue,
@@ -287,6 +288,9 @@ class Statements(Expressions):
             result = current
         else:
             result = self.binary(type(node.op), current, value)
+            counts = type(result) is int and isinstance(current, int) and result > current
+            if counts and isinstance(node.op, ast.Add) and self.goes_on(self.epoch):
+                result = Growing(cast("int", result))
         if isinstance(target, ast.Name):
             self.set_name(target.id, result, node, node.value)
         elif isinstance(target, ast.Attribute):
@@ -346,11 +350,15 @@ class Statements(Expressions):
     # ------------------------------------------------------------------ branches
 
     def _if(self, node: ast.If) -> None:
+        self.reached_later = False
         known = self.truth(self.evaluate(node.test))
         if known is None:
+            later = self.reached_later
             default = not (_leaves(node.body) and not _leaves(node.orelse))
             known = self.decide(node, default)
-            if known is not default and self.epoch and _is_periodic(node.test):
+            if known is not default and self.epoch and later:
+                known = (self.epoch[-1][1] > 0) is default
+            elif known is not default and self.epoch and _is_periodic(node.test):
                 known = bool(self.epoch[-1][1] % 2)
         self.run_block(node.body if known else node.orelse)
 
@@ -497,6 +505,8 @@ class Statements(Expressions):
         short = self.short_loop
         self.short_loop = exact and isinstance(core, tuple | ListValue | range) and not _is_data(items)
         loop = self._new_loop()
+        if not exact:
+            self.endless.add(loop)
         outer = self.epoch
         tracker = growth.Tracker(self.machine, node, len(items))
         try:
@@ -517,6 +527,7 @@ class Statements(Expressions):
                 self.run_block(node.orelse)
         finally:
             self.epoch = outer
+            self.endless.discard(loop)
             tracker.finish(all(isinstance(i, Instance) for i in items) and bool(items))
             self.short_loop = short
 
@@ -528,6 +539,7 @@ class Statements(Expressions):
         """
         loop = self._new_loop()
         outer = self.epoch
+        self.endless.add(loop)
         tracker = growth.Tracker(self.machine, node, self.passes)
         count = 0
         left: list[BaseException] = []
@@ -563,6 +575,7 @@ class Statements(Expressions):
             broke = bool(left)
         finally:
             self.epoch = outer
+            self.endless.discard(loop)
             tracker.finish(False)
         if not broke:
             self.run_block(node.orelse)
@@ -571,6 +584,7 @@ class Statements(Expressions):
         short, self.short_loop = self.short_loop, False
         loop = self._new_loop()
         outer = self.epoch
+        self.endless.add(loop)
         tracker = growth.Tracker(self.machine, node, self.passes)
         try:
             for number in range(self.passes):
@@ -587,6 +601,7 @@ class Statements(Expressions):
                 tracker.pass_done()
         finally:
             self.epoch = outer
+            self.endless.discard(loop)
             tracker.finish(False)
             self.short_loop = short
 

@@ -8,7 +8,7 @@ from gradsense.machine.events import SavedModified, WalkedTwice
 from gradsense.machine.graph import Node, Saved, Store, Tensor, Walk, Write
 from gradsense.machine.place import Epoch, Place, carried_from
 from gradsense.machine.tri import YES
-from gradsense.machine.values import Instance, ListValue
+from gradsense.machine.values import DictValue, Instance, ListValue
 
 if TYPE_CHECKING:
     from gradsense.machine.walking import Walking
@@ -43,7 +43,7 @@ def walked_twice(books: Walking, node: Node, walk: Walk, roots: list[Tensor], su
         older = False
     if older and carried_from(meeting.epoch, entry.epoch if entry is not None else now):
         manner = "carried" if entry is not None and _in_this_loop(meeting.epoch, now) else "outside_loop"
-        spot = holder(meeting, stores, now)
+        spot = holder(meeting, stores, now) if manner == "carried" else made_before(meeting, stores, now)
         if entry is not None and (use := _other_player(books, first, meeting)) is not None:
             manner, spot = "player", use
     elif entry is None or again:
@@ -103,7 +103,7 @@ def saved_modified(books: Walking, node: Node, saved: Saved, write: Write, walk:
                 manner = "carried"
                 apart = not {id(p.node) for p in node.place.stack} & {id(p.node) for p in walk.place.stack}
                 if node.epoch == () and node.place.stack and apart:
-                    manner, spot = "outside_loop", holder(carried[0], stores, books.epoch)
+                    manner, spot = "outside_loop", made_before(carried[0], stores, books.epoch)
     elif write.module is not None and write.module.options.get("inplace") is True:
         manner, spot = "module", write.module.made
     elif write.kind == "activation":
@@ -255,7 +255,7 @@ def holder(node: Node, stores: list[Store], now: Epoch) -> Place:
                 and (scalar or (container.maximum is None and store.value is None))
             ):
                 return container.made
-            return store.place
+            return _where_kept(store)
     attributes = [s for s in stores if s.kind == "attribute" and _outlives(s.container, node.epoch)]
     names = [s for s in stores if s.kind == "name"]
     if attributes:
@@ -264,6 +264,25 @@ def holder(node: Node, stores: list[Store], now: Epoch) -> Place:
         shallow = min(len(s.place.stack) for s in names)
         return next(s for s in reversed(names) if len(s.place.stack) == shallow).place
     return stores[-1].place if stores else node.place
+
+
+def made_before(node: Node, stores: list[Store], now: Epoch) -> Place:
+    """Where what was computed before a loop was named first, though it was handed to an object later."""
+    place = holder(node, stores, now)
+    kept = next((s for s in stores if s.place is place), None)
+    if kept is None or kept.kind != "attribute":
+        return place
+    named = [s for s in stores if s.kind == "name" and s.order < kept.order]
+    shallower = [s for s in named if len(s.place.stack) < len(kept.place.stack)]
+    return shallower[0].place if shallower else place
+
+
+def _where_kept(store: Store) -> Place:
+    """The variable of the caller that a container was given to which a function filled and returned, or the write."""
+    held = store.container.stores if isinstance(store.container, ListValue | DictValue) else []
+    depth = len(store.place.stack)
+    given = [s for s in held if s.kind == "name" and s.order > store.order and len(s.place.stack) < depth]
+    return given[0].place if given else store.place
 
 
 def _outlives(owner: object, own: Epoch) -> bool:

@@ -110,9 +110,10 @@ class ListValue:
         items: its elements.
         open: more may be in it than we saw (an attribute in a method run by itself).
         homogeneous: stands for data of unknown length, all alike.
+        grown: the pass in which an item was last appended.
     """
 
-    __slots__ = ("homogeneous", "items", "kind", "last_store", "made", "maximum", "open", "stores")
+    __slots__ = ("grown", "homogeneous", "items", "kind", "last_store", "made", "maximum", "open", "stores")
 
     def __init__(self, items: Iterable[Value] = (), made: Place | None = None, kind: str = "list") -> None:
         self.items: list[Value] = list(items)
@@ -120,6 +121,7 @@ class ListValue:
         self.kind = kind
         self.open = False
         self.homogeneous = False
+        self.grown: Epoch = ()
         self.maximum: int | None = None
         self.stores: list[Store] = []
         self.last_store: Store | None = None
@@ -605,5 +607,11 @@ class LoopIndex(Unknown):
         self.total = total
 
 
+class Growing(int):
+    """A count that goes on growing in a loop of which only the first passes are run: it gets to any larger number."""
+
+    __slots__ = ()
+
+
 # Values of these kinds keep no tensor alive.
-HOLD_NOTHING = frozenset((*SCALARS, External, ProgramModule, Unknown, LoopIndex, range))
+HOLD_NOTHING = frozenset((*SCALARS, Growing, External, ProgramModule, Unknown, LoopIndex, range))

@@ -90,11 +90,15 @@ class Rule(Generic[E]):
         """The edits on offer, the best first. The first safe one becomes the preferred one."""
         return iter(())
 
+    def spot(self, event: E) -> Place:
+        """Where a person should edit: the squiggle."""
+        return event.culprit
+
     def finding(self, event: E) -> Finding | None:
         """What is said about an event, or None if it is not this rule's."""
         if not self.matches(event):
             return None
-        spot = event.culprit
+        spot = self.spot(event)
         severity = self.severity(event)
         message = self.message(event)
         if event.raises and not event.caught:

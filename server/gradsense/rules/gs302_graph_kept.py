@@ -70,10 +70,13 @@ from collections.abc import Iterator
 
 from gradsense.fixes.fix import Fix
 from gradsense.machine.events import GraphGrows
+from gradsense.machine.place import Place
 from gradsense.rules.accumulation import is_accumulation
 from gradsense.rules.base import Rule
 from gradsense.rules.finding import Severity
 from gradsense.rules.repairs.evaluation import fixes_without_grad
+from gradsense.rules.repairs.handing import by_callee, giving
+from gradsense.rules.repairs.keeping import spots
 from gradsense.rules.repairs.stores import fixes_of_store
 from gradsense.rules.wording import growth_of, store_name
 
@@ -91,7 +94,14 @@ class GraphKept(Rule[GraphGrows]):
     def severity(self, event: GraphGrows) -> Severity:
         return Severity.INFORMATION if event.short else Severity.WARNING
 
+    def spot(self, event: GraphGrows) -> Place:
+        given = giving(event, spots(event))
+        return given.place if given is not None else event.culprit
+
     def message(self, event: GraphGrows) -> str:
+        given = giving(event, spots(event))
+        if given is not None:
+            return f"{by_callee(given, 'keeps')} in {store_name(event.store)} with its graph: {growth_of(event)}"
         return f"{store_name(event.store)} keeps the graph of every pass: {growth_of(event)}"
 
     def fixes(self, event: GraphGrows) -> Iterator[Fix]:

@@ -20,6 +20,7 @@ from gradsense.machine.library import (
     nn,
     ops,
     optim,
+    parametrizations,
     stdlib,
     tensor_methods,
     torch_functions,
@@ -81,6 +82,8 @@ def call_method(
     if isinstance(receiver, Optimizer):
         return optim.method(machine, receiver, name, arguments, keywords, node)
     if isinstance(receiver, Instance):
+        if isinstance(receiver.children, DictValue) and not receiver.is_module and name in containers.DICT_METHODS:
+            return containers.dict_method(machine, receiver.children, name, arguments, keywords)
         return module_methods.call(machine, receiver, name, arguments, keywords, node)
     if isinstance(receiver, Distribution):
         return distributions.method(machine, receiver, name, arguments, keywords)
@@ -130,6 +133,7 @@ __all__ = [
     "nn",
     "ops",
     "optim",
+    "parametrizations",
     "stdlib",
     "tensor_methods",
     "torch_functions",

@@ -19,6 +19,7 @@ from gradsense.machine.values import (
     Function,
     GeneratorValue,
     GradFn,
+    Growing,
     Instance,
     ListValue,
     Mapped,
@@ -85,7 +86,9 @@ def _len(machine: Machine, arguments: list[Value], keywords: dict[str, Value], n
     if isinstance(value, Instance) and value.children is not None:
         value = value.children
     if isinstance(value, ListValue):
-        return a_number() if value.open or value.homogeneous else len(value.items)
+        if value.open or value.homogeneous:
+            return a_number()
+        return Growing(len(value.items)) if machine.goes_on(value.grown) else len(value.items)
     if isinstance(value, DictValue):
         return a_number() if value.open else len(value.items)
     if isinstance(value, str | tuple | range):

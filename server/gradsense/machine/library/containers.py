@@ -25,6 +25,9 @@ def _syntax(node: ast.AST | None, position: int) -> ast.expr | None:
     return None
 
 
+DICT_METHODS = frozenset("items values keys get update setdefault pop popitem clear copy move_to_end".split())
+
+
 def list_method(machine: Machine, value: ListValue, name: str, arguments: list[Value], node: ast.AST | None) -> Value:
     """A method of a list, deque or set."""
     first = arguments[0] if arguments else None
@@ -34,6 +37,7 @@ def list_method(machine: Machine, value: ListValue, name: str, arguments: list[V
             items.insert(0, first)
         else:
             items.append(first)
+        value.grown = machine.epoch
         machine.note_items(value, [first], _syntax(node, 0))
         if value.maximum is not None and len(items) > value.maximum:
             items.pop(-1 if name == "appendleft" else 0)

@@ -248,6 +248,24 @@ def _ordered_dict(machine: Machine, arguments: list[Value], keywords: dict[str, 
     return made
 
 
+def _choice(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+    """Any item: the first, where all are data; of modules and options no one in particular."""
+    items = arguments[0].items if arguments and isinstance(arguments[0], ListValue) else []
+    if items and all(isinstance(item, Tensor | tuple) for item in items):
+        return items[0]
+    return Unknown(data=True, name="choice")
+
+
+def _sample(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+    """Some of the items of a list of data."""
+    first = argument(arguments, keywords, 0, "population")
+    if isinstance(first, ListValue) and first.items and all(isinstance(item, Tensor | tuple) for item in first.items):
+        made = ListValue(first.items, machine.here(node))
+        made.open = True
+        return made
+    return Unknown(data=True, name="sample", sources=unknown.sources_of(arguments))
+
+
 def _partial(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
     return Partial(arguments[0], arguments[1:], keywords) if arguments else Unknown()
 
@@ -423,6 +441,9 @@ _FUNCTIONS: dict[str, Call] = {
     "itertools.product": _product,
     "itertools.pairwise": _pairwise,
     "contextlib.nullcontext": _null_context,
+    "random.choice": _choice,
+    "random.choices": _sample,
+    "random.sample": _sample,
     "weakref.ref": _weak_ref,
 }
 

@@ -19,6 +19,7 @@ from gradsense.machine.library import (
     nn,
     ops,
     optim,
+    parametrizations,
     tensor_methods,
     unknown,
 )
@@ -169,7 +170,7 @@ def _nn(machine: Machine, name: str, arguments: list[Value], keywords: dict[str,
     if parts[1] == "init":
         return _init(machine, arguments, keywords)
     if parts[1] == "utils":
-        return _nn_utils(machine, last, arguments, keywords, node)
+        return _nn_utils(machine, name, arguments, keywords, node)
     if last in ("Parameter", "Buffer", "UninitializedParameter"):
         return nn.make_parameter(machine, last, arguments, keywords)
     if last in ("DataParallel", "DistributedDataParallel"):
@@ -188,9 +189,12 @@ def _init(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) 
 
 
 def _nn_utils(
-    machine: Machine, last: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+    machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
 ) -> Value:
+    last = name.rpartition(".")[2]
     first = arguments[0] if arguments else None
+    if last == "register_parametrization" or name.startswith("nn.utils.parametrizations."):
+        return parametrizations.register(machine, last, arguments, keywords)
     if last in ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "get_total_norm"):
         return machine.tensor(())
     if last == "parameters_to_vector":

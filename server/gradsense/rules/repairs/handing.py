@@ -7,12 +7,17 @@ import ast
 from gradsense.fixes.keywords import callee_name
 from gradsense.fixes.tree import FunctionNode, stored_names
 from gradsense.fixes.values import is_cut
+from gradsense.machine.events import GraphGrows
 from gradsense.machine.graph import Tensor
 from gradsense.machine.place import Place
+from gradsense.machine.story import FOLLOWING
 from gradsense.rules.editing import Code, code_of
 from gradsense.rules.repairs.carriers import carries
 from gradsense.rules.repairs.spot import Spot
 
+# What a module does with its inputs is its own business.
+_OF_MODULES = frozenset({"forward", "__call__", "<lambda>"})
+_PASSIVE = {"adds": "added", "keeps": "kept"}
 _WALKS = frozenset({"backward", "grad", "manual_backward", "scale"})
 
 
@@ -55,6 +60,62 @@ def argument_of(code: Code, name: ast.Name, place: Place) -> Spot | None:
         return None
     argument = _argument(code, function, call, name.id)
     return None if argument is None else Spot(calling, argument, callee=callee_name(call))
+
+
+def giving(event: GraphGrows, found: list[Spot]) -> Spot | None:
+    """The argument that was given to what keeps it, if that is where it should be cut.
+
+    Args:
+        found: what is cut where it is known how the value gets from the argument to the store.
+    """
+    if found and all(spot.callee or _is_elsewhere(spot, event.store.place) for spot in found):
+        return found[0]
+    given = [handed_in(event, tensor) for tensor in event.kept]
+    return given[0] if given else None
+
+
+def by_callee(given: Spot, verb: str) -> str:
+    """Who does something with what was given: "`update` adds `loss`", or "`loss` is kept"."""
+    return f"`{given.callee}` {verb} {given.text}" if given.callee else f"{given.text} is {_PASSIVE[verb]}"
+
+
+def _is_elsewhere(spot: Spot, place: Place) -> bool:
+    """Whether an expression is in another function than a place."""
+    code = code_of(place)
+    statement = code.statement(place.node)
+    return statement is not None and (
+        spot.code is not code or spot.code.function(spot.expression) is not code.function(statement)
+    )
+
+
+def handed_in(event: GraphGrows, tensor: Tensor) -> Spot | None:
+    """The argument, of the outermost call in the loop, in which a tensor came to the function that keeps it."""
+    place = event.store.place
+    keeping = code_of(place).function(code_of(place).statement(place.node) or place.node)
+    if keeping is None or keeping.name in _OF_MODULES:
+        return None
+    names = _names_of(tensor)
+    walk = tensor.node.walked if tensor.node is not None else None
+    within = {call.key for call in walk.place.stack} if walk is not None else set()
+    for call in place.stack[len(event.where.stack) :]:
+        code = code_of(call)
+        made = code.expression(call.node)
+        if not isinstance(made, ast.Call) or call.key in within:
+            continue
+        for part in (*made.args, *(keyword.value for keyword in made.keywords)):
+            if isinstance(part, ast.Name | ast.Attribute | ast.Subscript) and code.text(part) in names:
+                return Spot(code, part, callee=callee_name(made))
+    return None
+
+
+def _names_of(tensor: Tensor) -> set[str]:
+    """What a tensor is called, and what it is a part of."""
+    names = set(tensor.names())
+    node = tensor.node
+    while node is not None and node.op in FOLLOWING and node.parents:
+        node = node.parents[0]
+        names |= set(node.output.names()) if node.output is not None else set()
+    return names
 
 
 def as_given(spot: Spot, place: Place, names: set[str]) -> Spot:

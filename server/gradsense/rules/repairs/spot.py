@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from gradsense.fixes.detach import detach, detach_structure
 from gradsense.fixes.fix import Edits
 from gradsense.fixes.scalarise import scalarise
+from gradsense.machine.place import Place
 from gradsense.rules.editing import Code
 from gradsense.rules.wording import quoted
 
@@ -29,6 +30,11 @@ class Spot:
     kinds: tuple[str, ...] = ()
     callee: str = ""
     narrowed: bool = False
+
+    @property
+    def place(self) -> Place:
+        """Where the expression is."""
+        return Place(self.code.source, self.expression)
 
     @property
     def text(self) -> str:

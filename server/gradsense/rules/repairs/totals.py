@@ -61,18 +61,32 @@ def _fixes(event: GraphGrows) -> Iterator[Fix]:
     if isinstance(statement, ast.Assign) and not event.walked and not _adds_up(statement.value, target):
         yield from _whole(code, statement, target)
         return
-    names = names_below(event.value) if event.value is not None else set()
-    found = [
-        as_given(Spot(code, part), event.store.place, names)
-        for store in _stores(code, statement, target)
-        for part in _with_graph(_terms(code, store, target), names)
-    ]
+    found = _summands(event, code, statement, target)
     if isinstance(statement, ast.Assign) and _starts_with_graph(code, statement, target):
         yield from _whole(code, statement, target)
     size = event.value.number_of_elements if event.value is not None else None
     if size == 1 and not used_as_tensor(code, target):
         yield from safe(f"Accumulate {listed(found)} as a number: `.item()`", as_numbers(found))
     yield from safe(f"Accumulate {listed(found)} without its graph: `.detach()`", detached(found))
+
+
+def summands(event: GraphGrows) -> list[Spot]:
+    """What brings a graph into a total, each where it is given to the function that adds it up."""
+    code = code_of(event.store.place)
+    statement = code.statement(event.store.place.node)
+    if not isinstance(statement, Assigning):
+        return []
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+    return _summands(event, code, statement, target) if not isinstance(target, ast.Tuple | ast.List) else []
+
+
+def _summands(event: GraphGrows, code: Code, statement: Assigning, target: ast.expr) -> list[Spot]:
+    names = names_below(event.value) if event.value is not None else set()
+    return [
+        as_given(Spot(code, part), event.store.place, names)
+        for store in _stores(code, statement, target)
+        for part in _with_graph(_terms(code, store, target), names)
+    ]
 
 
 def _whole(code: Code, statement: ast.Assign, target: ast.expr) -> Iterator[Fix]:
