@@ -12,7 +12,6 @@ from gradsense.machine.calls import Calls
 from gradsense.machine.events import InputOverwritten
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Tensor
-from gradsense.machine.iteration import PASSES
 from gradsense.machine.limits import LONGEST_DISPLAY, MOST_HELD, SIZE
 from gradsense.machine.shapes import broadcast
 from gradsense.machine.values import (
@@ -476,7 +475,7 @@ class Expressions(Calls):
         if isinstance(left, External) and isinstance(right, External) and isinstance(op, ast.Eq | ast.NotEq):
             return (left.name == right.name) is isinstance(op, ast.Eq)
         for count, end in ((left, right), (right, left)):
-            if isinstance(count, Growing) and isinstance(end, int) and count < end and end > PASSES:
+            if isinstance(count, Growing) and isinstance(end, int) and count < end and end > self.passes:
                 self.reached_later = True
                 return None
         if isinstance(left, tuple) and isinstance(right, tuple) and not (_flat(left) and _flat(right)):
