@@ -4,6 +4,9 @@ import { basename } from "node:path";
 import * as vscode from "vscode";
 import { textOf } from "./logging";
 
+/** What Python calls the text of a call that a person selected. */
+const CALL = "<call>";
+
 interface Located {
   uri: vscode.Uri;
   /** The line in that document, from 0. */
@@ -14,6 +17,7 @@ interface Located {
 
 /** What a person calls a line, counted from 1: `train.py:17`, or `cell 4, line 3` in a notebook. */
 export function nameOf(path: string, line: number): string {
+  if (path === CALL) return "the call that was asked for";
   const { uri, cell } = locate(path, line);
   return cell ? `cell ${cell.index + 1}, line ${line}` : `${basename(uri.path)}:${line}`;
 }
@@ -21,6 +25,7 @@ export function nameOf(path: string, line: number): string {
 /** The same within a sentence, for a person who looks at what was run: `on line 17`, `in cell 4, line 3`. */
 export function phraseOf(from: vscode.Uri): (path: string, line: number) => string {
   return (path, line) => {
+    if (path === CALL) return "in the call that was asked for";
     const { uri, cell } = locate(path, line);
     if (cell) return `in cell ${cell.index + 1}, line ${line}`;
     return uri.toString() === from.toString() ? `on line ${line}` : `in ${basename(uri.path)}, line ${line}`;

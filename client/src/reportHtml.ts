@@ -125,7 +125,8 @@ function traceback(title: string, frames: readonly Frame[], link: Link): string 
 function frameItemBy(link: Link): (frame: Frame) => string {
   return (frame) => {
     const code = frame.text ? `<code class="line">${escaped(frame.text.trim())}</code>` : "";
-    return `<li class="${frame.user ? "user" : "library"}">${link(frame)} in <code>${escaped(frame.name)}</code>${code}</li>`;
+    const within = frame.name && !frame.name.startsWith("<") ? ` in <code>${escaped(frame.name)}</code>` : "";
+    return `<li class="${frame.user ? "user" : "library"}">${link(frame)}${within}${code}</li>`;
   };
 }
 
@@ -196,8 +197,11 @@ function facts(report: Report): string {
 type Link = (place: Place) => string;
 
 function linkBy(name: Naming): Link {
-  return ({ path, line }) =>
-    `<a href="#" data-path="${escaped(path)}" data-line="${line}">${escaped(name(path, line))}</a>`;
+  return ({ path, line }) => {
+    // Such as the call that was asked for: there is nothing to open.
+    if (path.startsWith("<")) return `<span>${escaped(name(path, line))}</span>`;
+    return `<a href="#" data-path="${escaped(path)}" data-line="${line}">${escaped(name(path, line))}</a>`;
+  };
 }
 
 function section(title: string, content: string): string {

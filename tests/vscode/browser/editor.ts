@@ -165,7 +165,7 @@ export class Editor {
     await this.page.waitForFunction(shown, words);
   }
 
-  /** The numbers of the lines that have an icon in the margin, from top to bottom. */
+  /** The lines that have an icon in the margin, from top to bottom: number and name of the picture, "15 saved". */
   async icons(within = ".editor-instance"): Promise<string[]> {
     return this.page.evaluate(linesWithIcons, within);
   }
@@ -332,16 +332,18 @@ function underlinedWords({ within, kind }: { within: string; kind: string }): st
   return found.sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(([, , words]) => words);
 }
 
-/** Runs in the page: the number beside each icon; one that has no picture does not count. */
+/** Runs in the page: the number beside each icon, and its name; one that has no picture does not count. */
 function linesWithIcons(within: string): string[] {
-  const tops = [...document.querySelectorAll(`${within} .margin .cgmr`)]
-    .filter((icon) => getComputedStyle(icon).backgroundImage !== "none")
-    .map((icon) => icon.getBoundingClientRect().top);
+  const icons = [...document.querySelectorAll(`${within} .margin .cgmr`)].flatMap((icon) => {
+    const name = /(?:%2F|\/)(\w+)\.svg/.exec(getComputedStyle(icon).backgroundImage)?.[1];
+    return name ? [{ top: icon.getBoundingClientRect().top, name }] : [];
+  });
   return [...document.querySelectorAll(`${within} .margin .line-numbers`)]
     .map((number) => ({ top: number.getBoundingClientRect().top, text: number.textContent?.trim() ?? "" }))
-    .filter(({ top }) => tops.some((one) => Math.abs(one - top) < 3))
     .sort((a, b) => a.top - b.top)
-    .map(({ text }) => text);
+    .flatMap(({ top, text }) =>
+      icons.filter((icon) => Math.abs(icon.top - top) < 3).map(({ name }) => `${text} ${name}`),
+    );
 }
 
 function needed(name: string): string {

@@ -94,3 +94,17 @@ w = torch.ones(3, requires_grad=True)
 subprocess.run(["sleep", "86399"])
 (w * w).sum().backward()
 `;
+
+/** A fault in a function that nothing calls but a person who selects the call in its last line. */
+export const UNCALLED = `import torch
+
+
+def tilt(scale=2.0):
+    w = torch.ones(3, requires_grad=True)
+    y = (w * scale).exp()
+    y += 1
+    y.sum().backward()
+
+
+# try it: tilt(3.0)
+`;

@@ -25,7 +25,9 @@ test("marks and words tell the rest of the story", () =>
   editor.watch("marks", async () => {
     await editor.goTo(16, 9);
     for (const words of ["sigmoid saved it here", "written here", "walked here"]) await editor.tells(words);
-    await editor.eventually(async () => assert.deepEqual(await editor.icons(), ["15", "16", "31"]));
+    await editor.eventually(async () =>
+      assert.deepEqual(await editor.icons(), ["15 saved", "16 written", "31 walked"]),
+    );
     await editor.shot("script-marks");
   }));
 

@@ -75,6 +75,13 @@ test("the page shows what happened, and text stays text", () => {
   assert.ok(page.includes("all 2 frames"));
 });
 
+test("what cannot be opened is no link, and a module is no function", () => {
+  const frames = [{ ...FRAME, path: "<call>", line: 1, name: "<module>", text: "tilt(3.0)" }, FRAME];
+  const page = reportPage(readReport({ ...RAISES, forward_traceback: frames }), "t", ASSETS, NAMES);
+  assert.doesNotMatch(page, /data-path="&lt;call|&lt;module/);
+  assert.match(page, /in <code>forward<\/code>/);
+});
+
 test("the page may load nothing but its own style and script", () => {
   const page = reportPage(readReport(RAISES), "t", ASSETS, NAMES);
   assert.match(page, /default-src &#39;none&#39;; style-src https:\/\/x; script-src &#39;nonce-abc&#39;/);
