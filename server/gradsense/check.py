@@ -14,6 +14,7 @@ from gradsense.machine.modules import Workspace
 from gradsense.machine.outcomes import Exploration
 from gradsense.machine.outside import Outside
 from gradsense.project import project_root
+from gradsense.rules.editing import is_parsed
 from gradsense.rules.finding import Finding
 from gradsense.rules.registry import findings_of
 from gradsense.syntax.parse import ParsedModule, parse
@@ -152,6 +153,7 @@ def _run(
     if whole:
         # The program shows all its callers: none need be assumed.
         events = [e for e in events if not e.assumed]
+    is_parsed(modules)
     report.findings = list(findings_of(events, report.failures))
 
 

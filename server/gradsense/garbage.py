@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import gc
 
+# New objects that may pile up in a process that ends soon: some ten megabytes.
+MANY = 200_000
 
-def collect_seldom() -> None:
+
+def collect_seldom(objects: int = 50_000) -> None:
     """Lets much more pile up before Python looks for unreachable cycles.
 
     Syntax trees and graphs are many small objects that live as long as their check. By its own settings Python looks
     through them so often that a long file takes half as long again.
+
+    Args:
+        objects: so many new ones may pile up. A process that ends soon has the memory for more.
     """
-    gc.set_threshold(50_000, 20, 10)
+    gc.set_threshold(objects, 20, 10)

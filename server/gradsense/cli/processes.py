@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from gradsense.cli.jobs import Job
 from gradsense.cli.progress import Progress
 from gradsense.cli.result import Message, Result
-from gradsense.garbage import collect_seldom
+from gradsense.garbage import MANY, collect_seldom
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Processes:
 def _settle_in() -> None:
     """A worker ends at once on Ctrl+C, without a traceback, and does not outlive the process that wants its results."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    collect_seldom()
+    collect_seldom(MANY)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent,), daemon=True).start()

@@ -75,7 +75,7 @@ class Access(State):
         if isinstance(value, Instance):
             return self._instance_attribute(value, name)
         if isinstance(value, External):
-            return value.last if name in ("__name__", "__qualname__") else External(f"{value.name}.{name}")
+            return value.last if name in ("__name__", "__qualname__") else value.member(name)
         if isinstance(value, Tensor):
             return self._tensor_attribute(value, name)
         if isinstance(value, Unknown):
@@ -346,6 +346,7 @@ class Access(State):
                 self._note_member(value, name, value.attributes.get(name), new, target)
             value.attributes[name] = new
             shown = f"{self._receiver_name(target)}.{name}"
+            self.attributes_set += 1
             value.stores[name] = self.note_store(new, "attribute", shown, target, value_node, value)
         elif isinstance(value, Tensor):
             self._set_tensor_attribute(value, name, new)
@@ -363,7 +364,7 @@ class Access(State):
 
     def _note_member(self, owner: Instance, name: str, before: Value, new: Value, target: ast.AST) -> None:
         """Notes what an optimizer will not know of: layers in plain containers, and layers that came after it."""
-        if isinstance(new, ListValue | tuple | DictValue):
+        if isinstance(new, (ListValue, tuple, DictValue)):
             if any(isinstance(part, Instance) and part.is_module for part in parts_of(new)):
                 self.plainly_held.append((owner, name, self.here(target)))
         elif isinstance(new, Instance) and new.is_module and isinstance(before, Instance) and self.optimizers:
@@ -425,11 +426,11 @@ class Access(State):
             return known
         if isinstance(index, bool):
             return False
-        if isinstance(index, int | slice | type(None) | type(...)):
+        if isinstance(index, (int, slice, type(None), type(...))):
             return True
         if isinstance(index, Unknown):
             return True if index.number else None
-        if isinstance(index, Tensor | ListValue):
+        if isinstance(index, (Tensor, ListValue)):
             # A 0-dim integer tensor indexes like a number.
             return (
                 isinstance(index, Tensor)
@@ -450,7 +451,7 @@ class Access(State):
         if isinstance(value, DictValue):
             return self._dict_item(value, index)
         if isinstance(value, str):
-            if isinstance(index, int | slice):
+            if isinstance(index, (int, slice)):
                 try:
                     return value[index]
                 except (IndexError, TypeError, ValueError):
@@ -459,17 +460,17 @@ class Access(State):
         if isinstance(value, Instance):
             return self._instance_item(value, index)
         if isinstance(value, range):
-            if isinstance(index, int | slice):
+            if isinstance(index, (int, slice)):
                 try:
                     return value[index]
                 except (IndexError, TypeError, ValueError):
                     return a_number()
             return a_number()
         if isinstance(value, Unknown):
-            if isinstance(index, int | str):
+            if isinstance(index, (int, str)):
                 return self.part_of(value, index)
             return Unknown(number=value.number, data=value.data, sources=value.sources)
-        if isinstance(value, ClassValue | External):
+        if isinstance(value, (ClassValue, External)):
             return value
         if value is None:
             self.use_of_none()
@@ -520,7 +521,7 @@ class Access(State):
         return value.items[-1] if value.items else Unknown()
 
     def _tuple_item(self, value: tuple[Value, ...], index: Value) -> Value:
-        if isinstance(index, int | slice):
+        if isinstance(index, (int, slice)):
             try:
                 return value[index]
             except (IndexError, TypeError, ValueError):
@@ -578,9 +579,9 @@ class Access(State):
         """A value as a dictionary key: itself where it is known and hashable by value or identity."""
         if isinstance(key, SCALARS):
             return key
-        if isinstance(key, tuple) and all(isinstance(part, str | int) for part in key):
+        if isinstance(key, tuple) and all(isinstance(part, (str, int)) for part in key):
             return key
-        if isinstance(key, Tensor | Instance | ClassValue | External | Function):
+        if isinstance(key, (Tensor, Instance, ClassValue, External, Function)):
             return key.name if isinstance(key, External) else key
         # An unknown key is itself: another unknown may be another key.
         return key if isinstance(key, Unknown) else UNKNOWN_KEY
@@ -642,7 +643,7 @@ class Access(State):
         if isinstance(index, int) and -len(value.items) <= index < len(value.items):
             value.items[index] = new
         elif isinstance(index, slice):
-            if isinstance(new, ListValue | tuple):
+            if isinstance(new, (ListValue, tuple)):
                 parts = new.items if isinstance(new, ListValue) else list(new)
                 if (
                     all(part is None or isinstance(part, int) for part in (index.start, index.stop))

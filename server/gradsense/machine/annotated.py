@@ -22,7 +22,7 @@ def named(annotation: ast.expr) -> tuple[ast.expr, bool] | None:
     if len(found) != 1:
         return None
     [one] = found
-    if isinstance(one, ast.Name | ast.Attribute):
+    if isinstance(one, (ast.Name, ast.Attribute)):
         return one, False
     if not isinstance(one, ast.Subscript) or _last(one.value) not in _SEQUENCES:
         return None
@@ -34,7 +34,7 @@ def named(annotation: ast.expr) -> tuple[ast.expr, bool] | None:
             return None
         inner = inner.elts[0]
     items = list(_alternatives(inner))
-    if len(items) == 1 and isinstance(items[0], ast.Name | ast.Attribute):
+    if len(items) == 1 and isinstance(items[0], (ast.Name, ast.Attribute)):
         return items[0], True
     return None
 

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 
 from gradsense.machine import strides
 from gradsense.machine.events import Event, InferenceTensorUsed, LeafWritten, SharedWritten, ViewWritten
-from gradsense.machine.graph import Cut, Node, Saved, Shape, Storage, Store, Strides, Tensor, Write
+from gradsense.machine.graph import MAX_CUTS, Cut, Node, Saved, Shape, Storage, Store, Strides, Tensor, Write
 from gradsense.machine.place import Epoch, Place
 from gradsense.machine.tri import MAYBE, NO, YES, Tri, any_of
 from gradsense.machine.values import Instance
 from gradsense.syntax.source import Source
 
-MAX_CUTS = 6
 # They write a tensor whose elements share memory without a complaint, or with a warning.
 LENIENT = frozenset("fill zero masked_fill index_put index_fill tril triu fill_diagonal threshold".split())
 # Ops whose gradient is zero wherever it is defined: the graph goes on, and nothing flows through it.
@@ -129,7 +128,7 @@ class Books:
     ) -> Node:
         """A new node of the graph."""
         self.node_count += 1
-        unique = tuple(dict.fromkeys(p for p in parents if p is not None))
+        unique = tuple(dict.fromkeys([p for p in parents if p is not None]))
         node = Node(op, place or self.here(), self.tick(), self.node_count, unique, saved, private, sure, self.epoch)
         node.module = self.module
         return node
@@ -195,10 +194,18 @@ class Books:
             differentiable: one entry an output: whether it can carry a gradient.
             sure: whether the op's behaviour is known.
         """
+        needs = NO
+        cut_off = unknown = False
+        source: Tensor | None = None
         for tensor in inputs:
             if tensor.view_kind is not None:
                 self.check_stale_view(tensor)
-        needs = any_of(self.needs_grad(t) for t in inputs)
+            wants = self.needs_grad(tensor)
+            if wants is not NO and needs is not YES:
+                needs = wants
+            cut_off = cut_off or bool(tensor.cuts)
+            unknown = unknown or tensor.origin == "unknown"
+            source = source or tensor.gradient_from or tensor.gradient_of
         if self.inference or self.grad_mode is NO:
             recorded = NO
         elif self.grad_mode is MAYBE and needs is not NO:
@@ -207,18 +214,25 @@ class Books:
             recorded = needs
         if self.autocast and dtype is not None and dtype.startswith("float"):
             dtype = None
+        place = self.here()
+        device = inputs[0].device if inputs else None
         outputs: list[Tensor] = []
         for index, can in enumerate(differentiable):
             output_shape = shapes[index] if shapes is not None else shape if index == 0 else None
-            output = self.tensor(output_shape, dtype if can else "int64")
-            output.needs = recorded if can else NO
+            output = Tensor(place, output_shape, dtype if can else "int64", recorded if can else NO)
+            if self.inference:
+                output.inference_from = self.mode_place or place
+            output.device = device
+            output.gradient_from = source
             outputs.append(output)
-        cuts = merge_cuts(inherited_cuts(t) for t in (inputs if needs is not NO else reversed(inputs)))
+        cuts: tuple[Cut, ...] = ()
+        if cut_off:
+            cuts = merge_cuts(inherited_cuts(t) for t in (inputs if needs is not NO else reversed(inputs)))
         if needs is NO:
             frozen = next((t for t in inputs if t.frozen is not None), None)
             if frozen is not None and frozen.frozen is not None:
                 cuts = merge_cuts([cuts, (Cut("requires_grad_(False)", frozen.frozen, (frozen,)),)])
-        if self.grad_mode is NO:
+        if cuts and self.grad_mode is NO:
             # An update by hand is made of gradients on purpose.
             cuts = tuple(c for c in cuts if c.how != "grad")
         if recorded is not NO:
@@ -231,8 +245,9 @@ class Books:
                     what = outputs[what]
                 kept.append(Saved(what, what.storage.version, sure_saved and sure))
             for saved_tensor in kept:
-                self.check_inference(saved_tensor.tensor, "saved", saved_tensor.sure and recorded is YES)
-            node = self.record_node(op, [self.edge(t) for t in inputs], kept, private, recorded is YES and sure)
+                if saved_tensor.tensor.inference_from is not None:
+                    self.check_inference(saved_tensor.tensor, "saved", saved_tensor.sure and recorded is YES)
+            node = self.record_node(op, [self.edge(t) for t in inputs], kept, private, recorded is YES and sure, place)
             node.perhaps = perhaps
             node.inputs = tuple(inputs)
             node.output = outputs[0]
@@ -251,13 +266,9 @@ class Books:
                 cuts = (*cuts, Cut(op, self.here(), tuple(inputs)))[-MAX_CUTS:]
             for output in outputs:
                 output.cuts = cuts
-        if recorded is not YES and any(t.origin == "unknown" for t in inputs):
+        if unknown and recorded is not YES:
             for output in outputs:
                 output.origin = "unknown"
-        source = next((t.gradient_from or t.gradient_of for t in inputs if t.gradient_from or t.gradient_of), None)
-        for output in outputs:
-            output.device = inputs[0].device if inputs else None
-            output.gradient_from = source
         return outputs
 
     def check_inference(self, tensor: Tensor, how: str, sure: bool = True) -> None:

@@ -151,16 +151,20 @@ class Calls(Iteration):
             self.grad_mode = tri(enabled)
             self.inference = self.inference or inference
             self.mode_place = function.grad_mode_place
+        outer = self.frame
+        self.frame = inner
+        self.frames.append(inner)
         try:
-            with self.entered(inner):
-                if isinstance(definition, ast.Lambda):
-                    return self.evaluate(definition.body)
-                try:
-                    self.run_block(definition.body)
-                except ReturnSignal as signal:
-                    return signal.value
-                return None
+            if isinstance(definition, ast.Lambda):
+                return self.evaluate(definition.body)
+            try:
+                self.run_block(definition.body)
+            except ReturnSignal as signal:
+                return signal.value
+            return None
         finally:
+            self.frame = outer
+            self.frames.pop()
             self.source, self.stack, mode, inference, self.node = previous
             self.depth -= 1
             self.active_calls[definition] = active
@@ -411,9 +415,9 @@ def is_generator(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, sour
     todo: list[ast.AST] = list(node.body)
     while todo and not found:
         item = todo.pop()
-        if isinstance(item, ast.Yield | ast.YieldFrom):
+        if isinstance(item, (ast.Yield, ast.YieldFrom)):
             found = True
-        elif not isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+        elif not isinstance(item, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
             todo.extend(ast.iter_child_nodes(item))
     _GENERATORS[node] = found
     return found

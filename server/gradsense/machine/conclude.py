@@ -366,7 +366,7 @@ def _unused(machine: Machine) -> None:
         # What is lost or forgotten should be walked, which is another thing to mend.
         if isinstance(event, LossNeverWalked) and event.loss.node is not None:
             busy |= event.loss.node.ancestry
-        elif isinstance(event, DeadTerm | NeverReached | GraphLost) and (cuts := _cuts_of(event)):
+        elif isinstance(event, (DeadTerm, NeverReached, GraphLost)) and (cuts := _cuts_of(event)):
             for tensor in (t for cut in cuts for t in cut.lost):
                 busy |= tensor.node.ancestry if tensor.node is not None else 0
         elif isinstance(event, GraphGrows):

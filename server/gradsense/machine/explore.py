@@ -271,7 +271,7 @@ class Explorer:
         keys = {event.key for event in machines[0].events}
         on_first = frozenset(id(event) for event in found.events if event.key in keys)
         if unit is None:
-            self._give_up_level(paths, until)
+            self._give_up_level(paths, machines[0], until)
             found.walks_by_itself = bool(machines[0].walks)
             if whole:
                 for cell in machines[0].walking_cells[:RERUN_CELLS]:
@@ -293,12 +293,24 @@ class Explorer:
             outcome.go_on_from(self._outcomes.get(node))
         self._outcomes[node] = outcome
 
-    def _give_up_level(self, paths: Paths, until: float) -> None:
-        """Where the program runs when it is started as a script, units start from what an import of it leaves."""
+    def _give_up_level(self, paths: Paths, first: Machine, until: float) -> None:
+        """Chooses where units start whose module level does what cannot be undone, and has to be run before each.
+
+        Where the program trains when it is started as a script, that is what an import of it leaves. Where it trains at
+        its module level, it is what there would be without that, and without other long work.
+        """
+        if not self._level.is_hopeless or declares_globals(self.program):
+            return
         body = self.program.tree.body
-        if self._level.is_hopeless and any(map(is_main_guard, body)) and not declares_globals(self.program.tree):
-            self._level = paths.level = ModuleLevel(as_imported=True)
+        if any(map(is_main_guard, body)):
+            self._level = paths.level = ModuleLevel(is_main_guard)
             self._run_level(paths, until)
+            return
+        lines = [(*walk.place.stack, walk.place)[0].line for walk in first.walks]
+        walking = {s for s in body if any(s.lineno <= line <= (s.end_lineno or s.lineno) for line in lines)}
+        if walking:
+            walking |= {s for s, steps in first.level_steps.items() if steps > LONG_WORK and isinstance(s, WORK)}
+            self._level = paths.level = ModuleLevel(walking.__contains__)
 
     def _prepare_level(self, paths: Paths, start: _Start, until: float) -> None:
         """Has the module level as it is when all units before this one were run, too."""
@@ -309,7 +321,7 @@ class Explorer:
 
     def _run_level(self, paths: Paths, until: float) -> None:
         machine = paths.machine({}, until)
-        machine.run_program(as_imported=self._level.as_imported)
+        machine.run_program(leaves_out=self._level.leaves_out)
         self._level.keep(machine)
 
     # ------------------------------------------------------------------ what serves on
@@ -357,6 +369,11 @@ class Explorer:
             else:
                 total.called.add(node)
         return total
+
+
+# Statements of a module level that are there for what they do, and as many steps as is much for one of them.
+WORK = (ast.For, ast.While, ast.With, ast.Expr)
+LONG_WORK = 300
 
 
 @dataclass

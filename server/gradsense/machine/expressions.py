@@ -14,6 +14,7 @@ from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Tensor
 from gradsense.machine.limits import LONGEST_DISPLAY, MOST_HELD, SIZE
 from gradsense.machine.shapes import broadcast
+from gradsense.machine.state import FEW
 from gradsense.machine.values import (
     SCALARS,
     BoundMethod,
@@ -168,8 +169,8 @@ class Expressions(Calls):
 
     def _note_joined(self, node: ast.Call, arguments: list[Value]) -> None:
         """The names among what is concatenated or added, as `_note_overwritten` looks at them."""
-        names = [*node.args, *(e for a in node.args if isinstance(a, ast.List | ast.Tuple) for e in a.elts)]
-        given = [*arguments, *(v for a in arguments if isinstance(a, ListValue | tuple) for v in parts_of(a))]
+        names = [*node.args, *(e for a in node.args if isinstance(a, (ast.List, ast.Tuple)) for e in a.elts)]
+        given = [*arguments, *(v for a in arguments if isinstance(a, (ListValue, tuple)) for v in parts_of(a))]
         if len(names) == len(given):
             for name, value in zip(names, given, strict=True):
                 if isinstance(name, ast.Name) and isinstance(value, Tensor) and value.storage.module_write is not None:
@@ -250,7 +251,7 @@ class Expressions(Calls):
                 parts.append(str(part.value))
             elif isinstance(part, ast.FormattedValue):
                 value = self.evaluate(part.value)
-                if isinstance(value, str | int | float) and part.format_spec is None:
+                if isinstance(value, (str, int, float)) and part.format_spec is None:
                     parts.append(str(value))
                 else:
                     known = False
@@ -308,7 +309,7 @@ class Expressions(Calls):
             elif known is not is_and:
                 return value if not unknown else not is_and
         if unknown:
-            return value if isinstance(value, Tensor | Instance | ListValue | DictValue) and not is_and else a_number()
+            return value if isinstance(value, (Tensor, Instance, ListValue, DictValue)) and not is_and else a_number()
         return value
 
     def _unary(self, node: ast.UnaryOp) -> Value:
@@ -317,6 +318,7 @@ class Expressions(Calls):
         if isinstance(node.op, ast.Not):
             known = self.truth(value)
             if isinstance(value, LoopIndex):
+                self.number_looks += 1
                 return value.position == 0
             return a_number() if known is None else not known
         if isinstance(value, Tensor):
@@ -328,7 +330,7 @@ class Expressions(Calls):
             if isinstance(node.op, ast.Invert):
                 return self.constant("~", [value], value.shape, value.dtype)
             return value
-        if isinstance(value, int | float) and not isinstance(value, str):
+        if isinstance(value, (int, float)) and not isinstance(value, str):
             if isinstance(node.op, ast.USub):
                 return -value
             if isinstance(node.op, ast.UAdd):
@@ -396,7 +398,7 @@ class Expressions(Calls):
         if special is not None:
             return special[0]
         if op is ast.Add:
-            if isinstance(left, ListValue) and isinstance(right, ListValue | tuple):
+            if isinstance(left, ListValue) and isinstance(right, (ListValue, tuple)):
                 made = self._joined_list([*left.items, *parts_of(right)], left.kind)
                 made.open = made.open or left.open or (isinstance(right, ListValue) and right.open)
                 made.homogeneous = left.homogeneous
@@ -405,7 +407,7 @@ class Expressions(Calls):
                 return left + right if len(left) + len(right) <= MOST_HELD else self._joined_list([*left, *right])
         if op is ast.Mult:
             for value, count in ((left, right), (right, left)):
-                if isinstance(value, ListValue | tuple):
+                if isinstance(value, (ListValue, tuple)):
                     parts = list(parts_of(value))
                     times = min(count, 8) if isinstance(count, int) and not isinstance(count, bool) else 2
                     made = self._joined_list(parts * min(max(times, 0), 1 + MOST_HELD // max(len(parts), 1)))
@@ -415,7 +417,7 @@ class Expressions(Calls):
         if isinstance(left, Unknown) or isinstance(right, Unknown):
             unknowns = [v for v in (left, right) if isinstance(v, Unknown)]
             numbers = all(u.number for u in unknowns) and all(
-                isinstance(v, Unknown | int | float | str) for v in (left, right)
+                isinstance(v, (Unknown, int, float, str)) for v in (left, right)
             )
             result = Unknown(
                 number=numbers,
@@ -464,15 +466,16 @@ class Expressions(Calls):
         return self.constant("comparison", tensors, shape, "bool")
 
     def _compare_known(self, op: ast.cmpop, left: Value, right: Value) -> bool | None:
-        if isinstance(op, ast.Is | ast.IsNot):
+        if isinstance(op, (ast.Is, ast.IsNot)):
             same = self._identical(left, right)
             return same if same is None or isinstance(op, ast.Is) else not same
-        if isinstance(op, ast.In | ast.NotIn):
+        if isinstance(op, (ast.In, ast.NotIn)):
             inside = self._contains(right, left)
             return inside if inside is None or isinstance(op, ast.In) else not inside
         if isinstance(left, LoopIndex) or isinstance(right, LoopIndex):
+            self.number_looks += 1
             return _compare_index(type(op), left, right)
-        if isinstance(left, External) and isinstance(right, External) and isinstance(op, ast.Eq | ast.NotEq):
+        if isinstance(left, External) and isinstance(right, External) and isinstance(op, (ast.Eq, ast.NotEq)):
             return (left.name == right.name) is isinstance(op, ast.Eq)
         for count, end in ((left, right), (right, left)):
             if isinstance(count, Growing) and isinstance(end, int) and count < end and end > self.passes:
@@ -481,6 +484,7 @@ class Expressions(Calls):
         if isinstance(left, tuple) and isinstance(right, tuple) and not (_flat(left) and _flat(right)):
             return None
         if isinstance(left, (*SCALARS, tuple)) and isinstance(right, (*SCALARS, tuple)):
+            self.number_looks += _may_count(left) and _may_count(right)
             try:
                 return bool(COMPARISONS[type(op)](left, right))
             except (TypeError, KeyError):
@@ -496,7 +500,7 @@ class Expressions(Calls):
             return True if left is right else None
         if isinstance(left, External) and isinstance(right, External):
             return left.name == right.name
-        if isinstance(left, int | float | str) and isinstance(right, int | float | str):
+        if isinstance(left, (int, float, str)) and isinstance(right, (int, float, str)):
             return type(left) is type(right) and left == right
         return left is right
 
@@ -519,7 +523,7 @@ class Expressions(Calls):
                 or not isinstance(item, (*SCALARS, tuple))
                 else False
             )
-        if not isinstance(container, ListValue | tuple):
+        if not isinstance(container, (ListValue, tuple)):
             return None
         if isinstance(container, ListValue) and (container.open or container.homogeneous):
             return None
@@ -586,7 +590,7 @@ class Expressions(Calls):
             function.grad_mode = (decorator.last == "enable_grad", decorator.last == "inference_mode")
             function.grad_mode_place = None if decorator.last == "enable_grad" else self.here(node)
             return value
-        if isinstance(decorator, Function | BoundMethod | Partial | Instance | ClassValue):
+        if isinstance(decorator, (Function, BoundMethod, Partial, Instance, ClassValue)):
             self.node = node
             replaced = self.call(decorator, [value], {}, node)
             return value if isinstance(replaced, Unknown) or replaced is None else replaced
@@ -594,7 +598,7 @@ class Expressions(Calls):
 
     def _is_of_the_program(self, decorator: ast.expr) -> bool:
         """Whether a decorator is written in the workspace: a registry's, say, which keeps what it decorates."""
-        return isinstance(self.evaluate(decorator), Function | BoundMethod | Partial)
+        return isinstance(self.evaluate(decorator), (Function, BoundMethod, Partial))
 
     def _call(self, node: ast.Call) -> Value:
         function = self.evaluate(node.func)
@@ -693,6 +697,11 @@ def _decorator_name(node: ast.expr) -> str:
 
 def _flat(value: tuple[Value, ...]) -> bool:
     return all(isinstance(part, SCALARS) for part in value)
+
+
+def _may_count(value: Value) -> bool:
+    """Whether it is a number that a few passes of a loop could count to."""
+    return type(value) is int and -FEW <= value <= FEW
 
 
 def _compare_index(op: type[ast.cmpop], left: Value, right: Value) -> bool | None:

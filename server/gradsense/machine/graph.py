@@ -14,10 +14,13 @@ from gradsense.machine.place import Epoch, Place
 from gradsense.machine.tri import NO, Tri
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from gradsense.machine.ops.rows import Saves
     from gradsense.machine.values import Instance, Value
+
+# So many cuts are remembered of one tensor.
+MAX_CUTS = 6
 
 Shape = tuple[int | None, ...]
 Strides = tuple[int, ...]
@@ -383,6 +386,14 @@ class Tensor:
                 return None
             total *= size
         return total
+
+    def lose_with(self, others: Iterable[Tensor]) -> None:
+        """Has the cuts of what chose its elements: an index or a mask that lost its graph passes none on either."""
+        if self.needs is not NO:
+            return
+        lost = [cut for tensor in others for cut in tensor.cuts]
+        if lost:
+            self.cuts = (*lost, *(cut for cut in self.cuts if cut not in lost))[-MAX_CUTS:]
 
     def names(self) -> list[str]:
         """The variables and attributes it was stored under, newest last."""

@@ -17,7 +17,7 @@ from gradsense.machine.events import GraphGrows
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Node, Store, Tensor
 from gradsense.machine.place import Place, carried_from
-from gradsense.machine.trees import notes
+from gradsense.machine.trees import nodes_of, notes
 from gradsense.machine.values import (
     HOLD_NOTHING,
     SCALARS,
@@ -29,6 +29,7 @@ from gradsense.machine.values import (
     Function,
     Instance,
     ListValue,
+    LoopIndex,
     Partial,
     Unknown,
     Value,
@@ -50,6 +51,50 @@ class Slot:
         self.find_store = find_store
         self.ancestry = 0
         self.tops: list[Node] = []
+
+
+class Measure:
+    """What is there at the end of a pass.
+
+    Args:
+        slots: what keeps graphs alive.
+        numbers: see `_numbers`; None where the pass did not look at any.
+    """
+
+    __slots__ = ("_numbers", "_sizes", "slots")
+
+    def __init__(self, slots: dict[SlotKey, Slot], numbers: list[tuple[str, object]] | None) -> None:
+        self.slots = slots
+        # A call's scope is another one each time it is called.
+        self._sizes = sorted((key[0], key[2], slot.ancestry.bit_count()) for key, slot in slots.items())
+        self._numbers = numbers
+
+    def is_like(self, other: Measure) -> bool:
+        """Whether as much is kept alive as in another, by the same names; with the same numbers, where they matter."""
+        return self._sizes == other._sizes and (self._numbers is None or self._numbers == other._numbers)
+
+
+def _numbers(machine: Machine) -> list[tuple[str, object]]:
+    """The whole numbers that variables and attributes of live scopes hold, and how many things their containers do."""
+    found: list[tuple[str, object]] = []
+    seen: set[int] = set()
+
+    def look(name: str, value: Value) -> None:
+        if type(value) is int:
+            found.append((name, value))
+        elif isinstance(value, LoopIndex):
+            found.append((name, value.position))
+        elif isinstance(value, (ListValue, DictValue)):
+            found.append((name, len(value.items)))
+        elif isinstance(value, Instance) and value.kind is None and id(value) not in seen:
+            seen.add(id(value))
+            for attribute, part in value.attributes.items():
+                look(attribute, part)
+
+    for frame in {id(frame): frame for frame in (*machine.frames, machine.frame)}.values():
+        for name, value in frame.variables.items():
+            look(name, value)
+    return found
 
 
 @dataclass(eq=False)
@@ -79,30 +124,106 @@ class Growth:
 
 
 class Tracker:
-    """Watches the slots over the passes of one loop."""
+    """Watches the slots over the passes of one loop.
+
+    Attributes:
+        is_steady: whether one more pass would come to what the one before came to.
+    """
 
     def __init__(self, machine: Machine, loop: ast.AST, passes: int) -> None:
         self.machine = machine
         self.loop = loop
         self.first_node = machine.node_count
         self.started = machine.order
-        self.sizes: list[dict[SlotKey, Slot]] = []
+        self.measures: list[Measure] = []
         # In a forward, or in a loop that ends before it can grow, nothing is watched.
         self.active = machine.forward_depth == 0 and passes >= 3
-        self.counts: list[int] = []
+        self.is_steady = False
+        self._passes = 0
+        self._around, machine.tracker = machine.tracker, self
+        self._first_work = self._work()
+        self._begin_pass()
+        # The loop around, in this run of it, and the calls that led here.
+        around = machine.epoch[-1][0] if machine.epoch else None
+        self._spot = (loop, around, *(place.node for place in machine.stack)) if around is not None else None
+
+    def _begin_pass(self) -> None:
+        machine = self.machine
+        self._events, self._branches = len(machine.events), len(machine.branches)
+        self._looks = machine.number_looks
+        self._work_before = self._work()
+        # What of the pass was done in loops inside, which came to be steady.
+        self._work_inside = [0] * len(self._work_before)
+
+    def _work(self) -> list[int]:
+        """How much of all that can matter to a later pass was done so far."""
+        machine = self.machine
+        return [
+            machine.node_count,
+            len(machine.walks),
+            len(machine.steps),
+            machine.attributes_set,
+            machine.number_looks,
+            len(machine.events),
+        ]
+
+    def _done_inside(self) -> bool:
+        """Whether all that the pass did was done in loops inside of this one that were run until they were steady."""
+        done = [after - before for before, after in zip(self._work_before, self._work(), strict=True)]
+        return done[0] > 0 and done == self._work_inside
 
     def pass_done(self) -> None:
         """Takes the measure at the end of a pass."""
-        if not self.active or len(self.sizes) >= 3:
+        if not self.active:
+            # Two steps of a forward show what one of them does to the other.
+            self.is_steady = self._passes > 0 and self._nothing_new() and not self._compared()
+            self._passes += 1
+            self._begin_pass()
             return
-        made = self.machine.node_count > self.first_node
-        self.sizes.append(alive(self.machine) if made else {})
+        if len(self.measures) >= 3:
+            return
+        machine = self.machine
+        compared = self._compared()
+        slots = alive(machine) if machine.node_count > self.first_node else {}
+        measure = Measure(slots, _numbers(machine) if compared else None)
+        before = self.measures[-1] if self.measures else machine.settled.get(self._spot) if self._spot else None
+        self.measures.append(measure)
+        if before is not None:
+            self.is_steady = self._nothing_new() and measure.is_like(before)
+        else:
+            self.is_steady = self._done_inside()
+        if self._spot is not None:
+            machine.settled[self._spot] = measure
+        self._begin_pass()
+
+    def _compared(self) -> bool:
+        """Whether the pass looked at a number."""
+        return self.machine.number_looks > self._looks
+
+    def _nothing_new(self) -> bool:
+        """Whether the pass met nothing that was not met before it."""
+        machine = self.machine
+        if len(machine.branches) > self._branches:
+            return False
+        if len(machine.events) == self._events:
+            return True
+        known = {event.key for event in machine.events[: self._events]}
+        return all(event.key in known for event in machine.events[self._events :])
+
+    @property
+    def walked(self) -> bool:
+        """Whether it walks a graph in its passes."""
+        return self._work()[1] > self._first_work[1]
 
     def finish(self, over_modules: bool) -> None:
-        """Notes the slots that grew."""
-        if len(self.sizes) < 3 or over_modules:
+        """The loop is over: notes the slots that grew."""
+        around = self.machine.tracker = self._around
+        if around is not None and self.is_steady:
+            done = [after - before for before, after in zip(self._first_work, self._work(), strict=True)]
+            around._work_inside = [one + more for one, more in zip(around._work_inside, done, strict=True)]
+        if len(self.measures) < 3 or over_modules:
             return
-        first, second, third = self.sizes[:3]
+        first, second, third = (measure.slots for measure in self.measures[:3])
         machine = self.machine
         for key, slot in third.items():
             before = second.get(key)
@@ -142,8 +263,12 @@ class Tracker:
             )
 
 
-def alive(machine: Machine) -> dict[SlotKey, Slot]:
-    """What every slot of every live scope keeps alive."""
+def alive(machine: Machine, held: Value = None) -> dict[SlotKey, Slot]:
+    """What every slot of every live scope keeps alive.
+
+    Args:
+        held: something else that lives on.
+    """
     slots: dict[SlotKey, Slot] = {}
     seen: set[int] = set()
     seen_captures: set[tuple[int, int]] = set()
@@ -157,13 +282,14 @@ def alive(machine: Machine) -> dict[SlotKey, Slot]:
     todo: list[tuple[SlotKey, Value, Callable[[], Store | None], int]] = []
     visited = 0
 
+    graphs_made = any(walk.create_graph for walk in machine.walks)
     # The scopes whose names have been taken in.
     taken: set[int] = set()
 
     def add_names(frame: Frame) -> None:
         taken.add(id(frame))
         for name, value in frame.variables.items():
-            if type(value) in HOLD_NOTHING:
+            if _holds_nothing(value):
                 continue
             if isinstance(value, Function):
                 if not value.keeping and not value.attributes and id(value.environment) in taken:
@@ -174,6 +300,8 @@ def alive(machine: Machine) -> dict[SlotKey, Slot]:
 
     for frame in reversed(frames):
         add_names(frame)
+    if held is not None:
+        todo.append((("name", id(held), ""), held, _always(None), 0))
     while todo:
         visited += 1
         if visited & 63 == 0:
@@ -188,7 +316,7 @@ def alive(machine: Machine) -> dict[SlotKey, Slot]:
                 _hold(machine, slots, ("gradient", id(value), ""), gradient, _always(store))
         elif isinstance(value, (*SCALARS, Unknown, External)) or depth > 12:
             continue
-        elif isinstance(value, ListValue | DictValue):
+        elif isinstance(value, (ListValue, DictValue)):
             if id(value) in seen:
                 continue
             seen.add(id(value))
@@ -199,7 +327,7 @@ def alive(machine: Machine) -> dict[SlotKey, Slot]:
                 else [*value.items.values(), *(k for k in value.items if isinstance(k, Tensor))]
             )
             put = _put(value, find_store)
-            todo += [(inner, part, put, depth + 1) for part in parts if not isinstance(part, SCALARS)]
+            todo += [(inner, part, put, depth + 1) for part in parts if not _holds_nothing(part)]
         elif isinstance(value, tuple):
             if (id(value), key) in seen_tuples:
                 continue
@@ -211,8 +339,10 @@ def alive(machine: Machine) -> dict[SlotKey, Slot]:
             if id(value) in seen:
                 continue
             seen.add(id(value))
-            for name, part in value.attributes.items():
-                if isinstance(part, SCALARS):
+            # A library's module holds parameters, whose gradients have a graph only where a walk made one.
+            bare = value.cls is None and value.is_module and not value.stores and not graphs_made
+            for name, part in () if bare else value.attributes.items():
+                if _holds_nothing(part):
                     continue
                 if key[0] == "container" and not value.is_module:
                     todo.append((key, part, find_store, depth + 1))
@@ -228,7 +358,7 @@ def alive(machine: Machine) -> dict[SlotKey, Slot]:
             if id(value) not in seen:
                 seen.add(id(value))
                 for name, part in value.namespace.items():
-                    if isinstance(part, ListValue | DictValue | Tensor):
+                    if isinstance(part, (ListValue, DictValue, Tensor)):
                         todo.append((("attribute", id(value), name), part, _always(None), depth + 1))
         elif isinstance(value, BoundMethod):
             todo.append((key, value.receiver, find_store, depth + 1))
@@ -257,6 +387,15 @@ def alive(machine: Machine) -> dict[SlotKey, Slot]:
     return slots
 
 
+def _holds_nothing(value: Value) -> bool:
+    """Whether it surely keeps no graph alive."""
+    kind = type(value)
+    if kind is Tensor:
+        tensor: Tensor = value  # type: ignore[assignment]  # its type was just looked at
+        return tensor.leaf and tensor.base is None and tensor.gradient is None
+    return kind in HOLD_NOTHING
+
+
 # What was found out about definitions, for as long as their trees live.
 _READS: WeakKeyDictionary[ast.AST, set[str]] = notes()
 
@@ -265,7 +404,7 @@ def captured(function: Function) -> set[str]:
     """The names that a function reads."""
     known = _READS.get(function.node)
     if known is None:
-        known = {n.id for n in ast.walk(function.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        known = {n.id for n in nodes_of(function.node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         _READS[function.node] = known
     return known
 
@@ -406,9 +545,9 @@ def _feeds_itself(growth: Growth) -> bool:
     store = growth.store
     if store is None or store.kind != "name":
         return False
-    for statement in ast.walk(growth.loop):
-        if isinstance(statement, ast.Assign) and any(n is store.place.node for n in ast.walk(statement.targets[0])):
-            return any(isinstance(n, ast.Name) and n.id == store.name for n in ast.walk(statement.value))
+    for statement in nodes_of(growth.loop):
+        if isinstance(statement, ast.Assign) and any(n is store.place.node for n in nodes_of(statement.targets[0])):
+            return any(isinstance(n, ast.Name) and n.id == store.name for n in nodes_of(statement.value))
     return False
 
 
@@ -429,7 +568,7 @@ def _walked_later_pass(node: Node) -> bool:
 def _in_loop(store: Store, loop: ast.AST, newest: Node) -> Store:
     """The store itself, or the write in place that adds to what was stored before the loop: `total.add_(loss)`."""
     written = newest.output.stores[-1] if newest.output is not None and newest.output.stores else None
-    inside = {id(node) for node in ast.walk(loop)}
+    inside = {id(node) for node in nodes_of(loop)}
     if written is None or id(store.place.node) in inside or id(written.place.node) not in inside:
         return store
     return written if written.name == store.name else store

@@ -101,7 +101,7 @@ class Heap:
             self._todo += (value.function, *value.arguments, *value.keywords.values())
         elif isinstance(value, LibraryMethod):
             self._todo.append(value.receiver)
-        elif not isinstance(value, ProgramModule | GradMode | range | slice | type(...)):
+        elif not isinstance(value, (ProgramModule, GradMode, range, slice, type(...))):
             self.static = False
 
     def _take_function(self, function: Function) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from gradsense.machine.limits import IMPORTS, STACK, OutOfBudget
 from gradsense.machine.shelf import Kept, Loading
 from gradsense.machine.state import CONTROL
 from gradsense.machine.statements import Statements
-from gradsense.machine.trees import is_main_guard
+from gradsense.machine.trees import names_set
 from gradsense.machine.tri import Tri
 from gradsense.machine.values import External, ListValue, ProgramModule, Unknown, Value
 from gradsense.syntax.parse import ParsedModule
@@ -48,22 +49,36 @@ class Machine(Statements):
         self.loaded = {self.main: ProgramModule("__main__", self.file_frame)}
         # Files that are being run, outermost first, and those that were taken as an earlier machine left them.
         self.loading: list[Loading] = []
+        # How many steps each statement of the module level took.
+        self.level_steps: dict[ast.stmt, int] = {}
         self.taken: dict[Kept, None] = {}
 
-    def run_program(self, *, as_imported: bool = False) -> None:
+    def run_program(self, *, leaves_out: Callable[[ast.stmt], bool] | None = None) -> None:
         """Runs the module level of the program.
 
         Args:
-            as_imported: without what stands under `if __name__ == "__main__":`.
+            leaves_out: the statements that are left out; what they would have set is not known.
         """
-        cells = self.program.source.cells
         body = self.program.tree.body
-        if cells:
-            self._guarded(lambda: self._run_cells(None))
-        elif as_imported:
-            self._guarded(lambda: self.run_block([s for s in body if not is_main_guard(s)]))
+        if leaves_out is None:
+            self._guarded(lambda: self._run_cells(None) if self.program.source.cells else self._run_level(body))
         else:
-            self._guarded(lambda: self.run_block(body))
+            self._guarded(lambda: self._run_all_but(body, leaves_out))
+
+    def _run_level(self, body: list[ast.stmt]) -> None:
+        """Runs statements of the module level, and notes how much work each was."""
+        for statement in body:
+            before = self.steps_taken
+            self.run_statement(statement)
+            self.level_steps[statement] = self.steps_taken - before
+
+    def _run_all_but(self, body: list[ast.stmt], leaves_out: Callable[[ast.stmt], bool]) -> None:
+        for statement in body:
+            if not leaves_out(statement):
+                self.run_block([statement])
+                continue
+            for name in names_set(statement):
+                self.file_frame.variables[name] = Unknown(name=name)
 
     def rerun_cell(self, index: int) -> None:
         """Runs the cells up to one of them, and that one again."""
@@ -81,7 +96,7 @@ class Machine(Statements):
                     self.events = []
                 self.epoch = ((-1 - position, number),)
                 before = len(self.walks)
-                self.run_block(inside)
+                self._run_level(inside)
                 if len(self.walks) > before and again is None:
                     self.walking_cells.append(position)
             if position == again:

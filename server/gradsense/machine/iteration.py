@@ -65,7 +65,7 @@ class Iteration(Access):
         """The item itself, where it was to be made later."""
         if isinstance(item, Lazy):
             return item.make()
-        if type(item) is tuple and any(isinstance(part, Lazy | tuple) for part in item):
+        if type(item) is tuple and any(isinstance(part, (Lazy, tuple)) for part in item):
             self.step()
             return tuple(self.force(part) for part in item)
         return item
@@ -100,7 +100,7 @@ class Iteration(Access):
             rows = list(zip(*(items for items, _ in columns), strict=False))
             return [self._mapped(value.function, row, node) for row in rows], all(exact for _, exact in columns)
         if isinstance(value, DictValue):
-            return [a_number() if not isinstance(k, str | int) else k for k in list(value.items)[:LONGEST]], True
+            return [a_number() if not isinstance(k, (str, int)) else k for k in list(value.items)[:LONGEST]], True
         if isinstance(value, str):
             return list(value[:SHORT_INSIDE]), len(value) <= SHORT_INSIDE
         if isinstance(value, Tensor):

@@ -33,14 +33,14 @@ class ModuleLevel:
     again before each.
 
     Args:
-        as_imported: it is run as an import runs it, without what stands under `if __name__ == "__main__":`.
+        leaves_out: statements of the module level that are not run.
 
     Attributes:
         again: whether the object that is made next may be wanted once more.
     """
 
-    def __init__(self, *, as_imported: bool = False) -> None:
-        self.as_imported = as_imported
+    def __init__(self, leaves_out: Callable[[ast.stmt], bool] | None = None) -> None:
+        self.leaves_out = leaves_out
         self.again = True
         self._state: MachineState | None = None
         self._heap = Heap(())

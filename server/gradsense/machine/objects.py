@@ -92,7 +92,7 @@ class Objects:
                 self._take(value)
 
     def _take(self, value: object) -> None:
-        if isinstance(value, tuple | list | set):
+        if isinstance(value, (tuple, list, set)):
             self._todo += value
             return
         if isinstance(value, dict):

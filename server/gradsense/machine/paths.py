@@ -70,7 +70,7 @@ class Paths:
         machine = self.machine(forced, deadline)
         level = self.level
         if unit is None or not level.put_into(machine):
-            machine.run_program(as_imported=unit is not None and level.as_imported)
+            machine.run_program(leaves_out=level.leaves_out if unit is not None else None)
             if not forced:
                 level.keep(machine)
         if unit is not None:

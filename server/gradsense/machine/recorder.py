@@ -14,6 +14,7 @@ from gradsense.machine.limits import Limits
 from gradsense.machine.modules import Workspace
 from gradsense.machine.place import Epoch, Place
 from gradsense.machine.state import BranchKey, Knowledge
+from gradsense.machine.trees import nodes_of
 from gradsense.machine.tri import Tri
 from gradsense.machine.units import Unit, runner, units_of
 from gradsense.machine.values import Value
@@ -157,7 +158,7 @@ def _branches_to(program: ParsedModule, nodes: list[ast.AST]) -> dict[BranchKey,
         return {}
     line = getattr(nodes[0], "lineno", 0)
     forced: dict[BranchKey, bool] = {}
-    for node in ast.walk(program.tree):
+    for node in nodes_of(program.tree):
         if isinstance(node, ast.If) and node.lineno <= line <= (node.end_lineno or node.lineno):
             key = (program.source.path, node.lineno, node.col_offset)
             if _within(node.body, line):

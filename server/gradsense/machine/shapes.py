@@ -28,7 +28,7 @@ def size_arguments(arguments: Sequence[Value]) -> Shape | None:
             arguments = only
         elif isinstance(only, Unknown):
             return None
-    if any(isinstance(a, ListValue | tuple) for a in arguments):
+    if any(isinstance(a, (ListValue, tuple)) for a in arguments):
         return None
     return tuple(a if isinstance(a, int) and a >= 0 else None for a in arguments)
 
@@ -167,8 +167,8 @@ def squeezed(shape: Shape | None, dim: Value) -> Shape | None:
         return None
     if dim is None:
         return tuple(s for s in shape if s != 1) if all(s is not None for s in shape) else None
-    given = dim.items if isinstance(dim, ListValue) else list(dim) if isinstance(dim, tuple | list) else [dim]
-    if len(given) == 1 and isinstance(given[0], tuple | ListValue):
+    given = dim.items if isinstance(dim, ListValue) else list(dim) if isinstance(dim, (tuple, list)) else [dim]
+    if len(given) == 1 and isinstance(given[0], (tuple, ListValue)):
         return squeezed(shape, given[0])
     dims = {d % len(shape) for d in given if isinstance(d, int) and shape}
     if len(dims) != len(given) or any(shape[d] is None for d in dims):

@@ -35,7 +35,11 @@ from gradsense.machine.values import (
 from gradsense.machine.walking import Walking
 from gradsense.syntax.parse import ParsedModule
 
+# A number this small may count the passes of a loop.
+FEW = 8
+
 if TYPE_CHECKING:
+    from gradsense.machine.growth import Measure, Tracker
     from gradsense.machine.interpreter import Machine
 
 
@@ -95,6 +99,8 @@ class State(Walking):
         deadline: float,
     ) -> None:
         super().__init__(program.source, program.tree)
+        # This object as the library functions take it: every layer is a layer of one machine.
+        self.machine = cast("Machine", self)
         self.program = program
         self.workspace = workspace
         self.forced = forced
@@ -119,6 +125,14 @@ class State(Walking):
         self.endless: set[int] = set()
         # The condition just read compares a count that gets there later than in the passes that are run.
         self.reached_later = False
+        # How often the course of the program hung on a number that a count of passes may come to.
+        self.number_looks = 0
+        # How often an attribute of an object was set.
+        self.attributes_set = 0
+        # What was there when a loop inside another loop was left, by the run of the loop around.
+        self.settled: dict[tuple[object, ...], Measure] = {}
+        # The innermost loop that is being run.
+        self.tracker: Tracker | None = None
         self.escaped: list[Node] = []
         # Calls of networks that built a graph.
         self.forwards: list[Forward] = []
@@ -142,11 +156,6 @@ class State(Walking):
         self.replaced: list[tuple[Instance, Optimizer, Place]] = []
         # A cell of a notebook is being run for the second time.
         self.rerunning = False
-
-    @property
-    def machine(self) -> Machine:
-        """This object as the library functions take it: every layer is a layer of one machine."""
-        return cast("Machine", self)
 
     # ------------------------------------------------------------------ syntax, above this level
     def evaluate(self, node: ast.expr) -> Value:
@@ -223,12 +232,13 @@ class State(Walking):
     def truth(self, value: Value) -> bool | None:
         """The truth of a value, None if unknown."""
         if isinstance(value, SCALARS):
+            self.number_looks += type(value) is int and -FEW <= value <= FEW
             return bool(value)
         if isinstance(value, ListValue):
             return None if value.open or value.homogeneous else bool(value.items)
         if isinstance(value, DictValue):
             return None if value.open else bool(value.items)
-        if isinstance(value, tuple | range):
+        if isinstance(value, (tuple, range)):
             return len(value) > 0
         if isinstance(value, Instance) and value.children is not None:
             return self.truth(value.children)
@@ -261,6 +271,11 @@ class State(Walking):
     def set_name(self, name: str, value: Value, target: ast.AST, value_node: ast.expr | None = None) -> None:
         """Binds a variable."""
         frame = self.scope_of(name)
+        if isinstance(value, SCALARS) or (type(value) is Unknown and value.number):
+            # Nobody asks where a number came from.
+            frame.variables[name] = value
+            frame.stores.pop(name, None)
+            return
         if type(value) is Tensor and value.cuts and value.needs is NO:
             self._note_rebound(frame.variables.get(name), value, target)
         frame.variables[name] = value
@@ -307,7 +322,7 @@ class State(Walking):
             if len(value.stores) >= 8:
                 del value.stores[1]
             value.stores.append(store)
-        elif isinstance(value, ListValue | DictValue):
+        elif isinstance(value, (ListValue, DictValue)):
             if depth == 0 or store.kind == "item":
                 if len(value.stores) >= 4:
                     del value.stores[1]
@@ -317,7 +332,7 @@ class State(Walking):
             if store.kind != "item" and depth < 2:
                 parts = value.items[:8] if isinstance(value, ListValue) else list(value.items.values())[:8]
                 for part in parts:
-                    if isinstance(part, Tensor | tuple):
+                    if isinstance(part, (Tensor, tuple)):
                         self._note(part, store, depth + 1)
         elif isinstance(value, tuple) and depth < 3:
             for part in value[:6]:
@@ -325,7 +340,7 @@ class State(Walking):
         elif isinstance(value, Instance) and value.cls is not None and value.cls.fields is not None and depth < 3:
             # A record, such as a dataclass: its fields are carried along with it.
             for part in list(value.attributes.values())[:6]:
-                if isinstance(part, Tensor | tuple):
+                if isinstance(part, (Tensor, tuple)):
                     self._note(part, store, depth + 1)
 
     def note_items(

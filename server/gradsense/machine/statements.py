@@ -21,6 +21,7 @@ from gradsense.machine.state import (
     ProgramRaises,
     ReturnSignal,
 )
+from gradsense.machine.trees import nodes_of
 from gradsense.machine.tri import NO, tri
 from gradsense.machine.values import (
     BoundMethod,
@@ -122,7 +123,7 @@ class Statements(Expressions):
 
     def _lose(self, node: ast.stmt) -> None:
         """Takes for unknown what a statement would have set."""
-        for part in ast.walk(node):
+        for part in nodes_of(node):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                 self.frame.variables[part.id] = Unknown(name=part.id)
 
@@ -217,7 +218,7 @@ class Statements(Expressions):
             index = self.evaluate(target.slice)
             self.node = target
             self.set_item(receiver, index, value, value_node)
-        elif isinstance(target, ast.Tuple | ast.List):
+        elif isinstance(target, (ast.Tuple, ast.List)):
             parts = self.unpack(value, target)
             value_nodes = (
                 value_node.elts
@@ -340,12 +341,12 @@ class Statements(Expressions):
                 known = _is_plain(index)
             else:
                 known = isinstance(index, int) and -len(receiver.items) <= index < len(receiver.items)
-            if known and isinstance(index, int | slice):
+            if known and isinstance(index, (int, slice)):
                 del receiver.items[index]
             else:
                 receiver.items.clear()
         elif isinstance(receiver, DictValue):
-            receiver.items.pop(index if isinstance(index, str | int) else None, None)
+            receiver.items.pop(index if isinstance(index, (str, int)) else None, None)
 
     # ------------------------------------------------------------------ branches
 
@@ -419,7 +420,7 @@ class Statements(Expressions):
         self.node = item.context_expr
         mode = (self.grad_mode, self.inference, self.autocast)
         mode_place = self.mode_place
-        bound: Value = manager if not isinstance(manager, External | GradMode) else None
+        bound: Value = manager if not isinstance(manager, (External, GradMode)) else None
         leave: Value = None
         if isinstance(manager, GeneratorValue):
 
@@ -503,12 +504,13 @@ class Statements(Expressions):
         while isinstance(core, Enumerated):
             core = core.iterable
         short = self.short_loop
-        self.short_loop = exact and isinstance(core, tuple | ListValue | range) and not _is_data(items)
+        self.short_loop = exact and isinstance(core, (tuple, ListValue, range)) and not _is_data(items)
         loop = self._new_loop()
         if not exact:
             self.endless.add(loop)
         outer = self.epoch
         tracker = growth.Tracker(self.machine, node, len(items))
+        alike, left = not exact or (isinstance(iterable, range) and len(iterable) > self.passes), False
         try:
             for number, item in enumerate(items):
                 self.epoch = (*outer, (loop, number))
@@ -519,10 +521,13 @@ class Statements(Expressions):
                 except ContinueSignal:
                     pass
                 except BreakSignal:
+                    left = True
                     break
                 self.epoch = (*outer, (loop, number))
                 tracker.pass_done()
-            else:
+                if alike and tracker.is_steady and (not exact or tracker.walked):
+                    break
+            if not left:
                 self.epoch = outer
                 self.run_block(node.orelse)
         finally:
@@ -565,7 +570,7 @@ class Statements(Expressions):
                 tracker.pass_done()
                 count += 1
                 self.epoch = inner
-            if count >= 2 * self.passes:
+            if count >= 2 * self.passes or tracker.is_steady:
                 raise BreakSignal
 
         broke = False
@@ -599,6 +604,8 @@ class Statements(Expressions):
                 except BreakSignal:
                     break
                 tracker.pass_done()
+                if tracker.is_steady:
+                    break
         finally:
             self.epoch = outer
             self.endless.discard(loop)
@@ -642,7 +649,7 @@ class Statements(Expressions):
         made: Value = cls
         for decorator in reversed(node.decorator_list):
             function = self.evaluate(decorator)
-            if isinstance(function, Function | BoundMethod | Partial):
+            if isinstance(function, (Function, BoundMethod, Partial)):
                 self.node = decorator
                 changed = self.call(function, [made], {}, decorator)
                 made = made if changed is None or isinstance(changed, Unknown) else changed
@@ -710,7 +717,7 @@ def _leaves(body: list[ast.stmt]) -> bool:
     if not body:
         return False
     last = body[-1]
-    if isinstance(last, ast.Break | ast.Return | ast.Raise | ast.Continue):
+    if isinstance(last, (ast.Break, ast.Return, ast.Raise, ast.Continue)):
         return True
     if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
         function = last.value.func
@@ -726,7 +733,7 @@ def _leaves(body: list[ast.stmt]) -> bool:
 
 
 def _is_periodic(test: ast.expr) -> bool:
-    return any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) for part in ast.walk(test))
+    return any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) for part in nodes_of(test))
 
 
 _RUNTIME_ERRORS = frozenset(("RuntimeError", "Exception", "BaseException"))

@@ -141,11 +141,11 @@ def _numbers(value: object) -> list[int] | None:
     parts: Sequence[object]
     if isinstance(value, ListValue):
         parts = value.items
-    elif isinstance(value, tuple | list):
+    elif isinstance(value, (tuple, list)):
         parts = value
     else:
         return None
-    if len(parts) == 1 and isinstance(parts[0], tuple | list | ListValue):
+    if len(parts) == 1 and isinstance(parts[0], (tuple, list, ListValue)):
         return _numbers(parts[0])
     if any(isinstance(p, Unknown) or not isinstance(p, int) for p in parts):
         return None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 from weakref import WeakKeyDictionary
+
+from gradsense.syntax.parse import ParsedModule
 
 _NOTES: list[WeakKeyDictionary[Any, Any]] = []
 
@@ -21,23 +23,21 @@ def forget(definitions: Iterable[ast.AST]) -> None:
     """Drops what was found out about functions that changed in place, and about what is defined in them."""
     for definition in definitions:
         for node in nodes_of(definition):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
                 for kept in _NOTES:
                     kept.pop(node, None)
 
 
-def nodes_of(tree: ast.AST) -> Iterator[ast.AST]:
+def nodes_of(tree: ast.AST) -> list[ast.AST]:
     """The node itself and all below it, in no particular order."""
-    todo: list[object] = [tree]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, ast.AST):
-            yield node
-            for value in vars(node).values():
-                if type(value) is list:
-                    todo += value
-                elif isinstance(value, ast.AST):
-                    todo.append(value)
+    found = [tree]
+    for node in found:
+        for value in vars(node).values():
+            if type(value) is list:
+                found += [part for part in value if isinstance(part, ast.AST)]
+            elif isinstance(value, ast.AST):
+                found.append(value)
+    return found
 
 
 def is_main_guard(statement: ast.stmt) -> bool:
@@ -51,6 +51,11 @@ def is_main_guard(statement: ast.stmt) -> bool:
     return len(sides) == 2 and names and main and isinstance(statement.test.ops[0], ast.Eq) and calls
 
 
-def declares_globals(tree: ast.Module) -> bool:
+def names_set(statement: ast.stmt) -> set[str]:
+    """The variables that a statement and what is inside of it set."""
+    return {n.id for n in nodes_of(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def declares_globals(program: ParsedModule) -> bool:
     """Whether a function of the file may set a variable of the module."""
-    return any(isinstance(node, ast.Global) for node in nodes_of(tree))
+    return "global " in program.source.text and any(isinstance(node, ast.Global) for node in nodes_of(program.tree))

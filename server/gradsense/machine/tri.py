@@ -13,6 +13,9 @@ class Tri(Enum):
     MAYBE = 1
     YES = 2
 
+    # Facts are parts of keys very often: they are hashed as any object is, and not by their names.
+    __hash__ = object.__hash__
+
     def __bool__(self) -> bool:
         raise TypeError("a Tri has no truth value: compare it with `is`")
 

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from weakref import WeakKeyDictionary
 
+from gradsense.machine import growth
 from gradsense.machine.graph import Tensor
 from gradsense.machine.interpreter import Machine
 from gradsense.machine.level import ModuleLevel
-from gradsense.machine.library import optim
+from gradsense.machine.library import module_methods, optim
 from gradsense.machine.trees import nodes_of, notes
 from gradsense.machine.tri import NO, YES
 from gradsense.machine.values import (
@@ -53,13 +54,13 @@ def units_of(tree: ast.Module) -> list[Unit]:
     todo = list(reversed(tree.body))
     while todo:
         node = todo.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             found.append(Unit(node))
         elif isinstance(node, ast.ClassDef):
             found += [
                 Unit(part, node)
                 for part in node.body
-                if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef) and not part.name.startswith("__")
+                if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef)) and not part.name.startswith("__")
             ]
         elif isinstance(node, ast.If):
             todo += reversed([*node.body, *node.orelse])
@@ -152,7 +153,7 @@ def _assigned_outside_init(node: ast.ClassDef) -> set[str]:
         known = _ASSIGNED[node] = {
             part.attr
             for method in node.body
-            if isinstance(method, ast.FunctionDef | ast.AsyncFunctionDef) and method.name != "__init__"
+            if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)) and method.name != "__init__"
             for part in nodes_of(method)
             if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
         }
@@ -179,7 +180,7 @@ def _classes(body: Iterable[ast.stmt]) -> Iterator[ast.ClassDef]:
     for statement in body:
         if isinstance(statement, ast.ClassDef):
             yield statement
-        if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
             for name in ("body", "orelse", "finalbody"):
                 yield from _classes(getattr(statement, name, None) or ())
 
@@ -190,9 +191,9 @@ def _open(made: Instance, cls: ClassValue) -> None:
     for base in cls.linear():
         assigned |= _assigned_outside_init(base.node)
     for name, value in list(made.attributes.items()):
-        if isinstance(value, ListValue | DictValue):
+        if isinstance(value, (ListValue, DictValue)):
             value.open = True
-        elif name in assigned and (value is None or isinstance(value, int | float | str | bool)):
+        elif name in assigned and (value is None or isinstance(value, (int, float, str, bool))):
             made.attributes[name] = Unknown(name=name)
 
 
@@ -212,9 +213,15 @@ def _missing(machine: Machine, function: Function) -> list[Value]:
 
 
 def _run_forward(machine: Machine, made: Instance, function: Function) -> None:
-    """A forward whose caller we do not see: three calls, each walked, of which only sure events count."""
+    """A forward whose caller we do not see: calls that are walked, of which only sure events count.
+
+    Where the first leaves nothing to the next, one is enough. Two show what one leaves to the other, and a third is
+    made where the second came to more than the first.
+    """
+    made_before = None
     for number in range(machine.limits.passes):
         machine.epoch = ((-1, number),)
+        nodes, events, held = machine.node_count, len(machine.events), _left(machine, made)
         result = machine.call_instance(made, _missing(machine, function), {}, function.node)
         outputs = [t for t in tensors_in(result) if machine.needs_grad(t) is not NO]
         machine.node = function.node
@@ -225,6 +232,19 @@ def _run_forward(machine: Machine, made: Instance, function: Function) -> None:
                 machine.walk(outputs, retain=False, kind="assumed", given_gradient=True)
             finally:
                 machine.assumed = False
+        if len(machine.events) == events:
+            new = machine.node_count - nodes
+            if new == made_before:
+                break
+            kept = growth.alive(machine, made).values()
+            if held == _left(machine, made) and not any(slot.ancestry >> nodes + 1 for slot in kept):
+                break
+        made_before = machine.node_count - nodes
+
+
+def _left(machine: Machine, made: Instance) -> list[int]:
+    """How often the tensors of a module were written, and attributes of anything set."""
+    return [machine.attributes_set, *(t.storage.version for _, t in module_methods.tensors(made, buffers=True))]
 
 
 def _run_training_step(machine: Machine, made: Instance, function: Function, cls: ClassValue) -> None:
@@ -259,7 +279,7 @@ def _loss_of(result: Value) -> Value:
 
 
 def _return_of(function: Function) -> ast.AST:
-    for node in ast.walk(function.node):
+    for node in nodes_of(function.node):
         if isinstance(node, ast.Return) and node.value is not None:
             return node.value
     return function.node

@@ -262,15 +262,20 @@ class Native:
 class External:
     """Something of a library, by its full dotted name: `torch.nn.functional.relu`."""
 
-    __slots__ = ("name",)
+    __slots__ = ("_members", "last", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
+        # The last part of the name.
+        self.last = name.rpartition(".")[2]
+        self._members: dict[str, External] = {}
 
-    @property
-    def last(self) -> str:
-        """The last part of the name."""
-        return self.name.rpartition(".")[2]
+    def member(self, name: str) -> External:
+        """What it has by that name."""
+        known = self._members.get(name)
+        if known is None:
+            known = self._members[name] = External(f"{self.name}.{name}")
+        return known
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
@@ -548,10 +553,14 @@ class ProgramModule:
         self.frame = frame
 
 
+# No whole number is followed further than this.
+BIG = 1 << MOST_BITS
+
+
 def bounded(value: Value) -> Value:
     """The value itself; an unknown number where a text is too long or a number too big to go on with."""
     if isinstance(value, int):
-        return value if value.bit_length() <= MOST_BITS else a_number()
+        return value if -BIG < value < BIG else a_number()
     return a_number() if isinstance(value, str) and len(value) > LONGEST_TEXT else value
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TypeVar, cast
@@ -11,7 +11,8 @@ from typing import TypeVar, cast
 from gradsense.fixes.fix import Applicability, Edits, Fix
 from gradsense.fixes.tree import Block, FunctionNode, ancestors, block_of, scope_of, statement_of, stored_names
 from gradsense.machine.place import Place
-from gradsense.syntax.parse import parse
+from gradsense.machine.trees import nodes_of
+from gradsense.syntax.parse import ParsedModule, parse
 from gradsense.syntax.source import Source
 
 N = TypeVar("N", bound=ast.AST)
@@ -35,7 +36,7 @@ class Code:
     @cached_property
     def _nodes(self) -> dict[_Position, ast.AST]:
         found: dict[_Position, ast.AST] = {}
-        for node in ast.walk(self.tree):
+        for node in nodes_of(self.tree):
             if hasattr(node, "lineno"):
                 found.setdefault(_position(node), node)
         return found
@@ -100,14 +101,29 @@ class Code:
         return self.source.slice(self.source.span_of(node))
 
 
+# Files that are being checked and were parsed for that, newest last.
+_PARSED: dict[Source, tuple[str, Code]] = {}
+_MOST_PARSED = 4
+
+
+def is_parsed(modules: Iterable[ParsedModule]) -> None:
+    """Takes the trees of files for the fixes in them; they stay as they are as long as their findings are made."""
+    for module in modules:
+        _PARSED[module.source] = (module.source.text, Code(module.source, module.tree))
+    while len(_PARSED) > _MOST_PARSED:
+        del _PARSED[next(iter(_PARSED))]
+
+
 def code_of(place: Place) -> Code:
     """The file of a place, parsed once for all fixes in it."""
-    return _code(place.source, place.source.text)
+    source = place.source
+    text, known = _PARSED.get(source, (None, None))
+    # While somebody types, the same source has one text after another.
+    return known if known is not None and text == source.text else _code(source, source.text)
 
 
 @lru_cache(maxsize=4)
 def _code(source: Source, text: str) -> Code:
-    # While somebody types, the same source has one text after another.
     del text
     return Code(source, parse(source).tree)
 

@@ -12,7 +12,7 @@ import libcst
 
 from benching.files import Measured
 from gradsense.check import Project, check_source
-from gradsense.garbage import collect_seldom
+from gradsense.garbage import MANY, collect_seldom
 from gradsense.syntax import Source
 
 # A contestant takes all files and gives the seconds that each took.
@@ -33,7 +33,7 @@ for x, y in [(torch.ones(1, 2), torch.ones(1, 1))] * 3:
 
 def warm_up() -> None:
     """Does what is done once in a process: the ops table and the rules are loaded, garbage is looked for seldom."""
-    collect_seldom()
+    collect_seldom(MANY)
     check_source(Source.from_text("first.py", FIRST_PROGRAM))
     libcst.parse_module(FIRST_PROGRAM)
 

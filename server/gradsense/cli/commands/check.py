@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from gradsense.cli.exits import FOUND, TROUBLE
-from gradsense.garbage import collect_seldom
+from gradsense.garbage import MANY, collect_seldom
 
 if TYPE_CHECKING:
     from gradsense.cli.main import Subcommands
@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     from gradsense.cli.result import Result
     from gradsense.config import ConfigError
 
-    collect_seldom()
+    collect_seldom(MANY)
     _object(arguments)
     for code in unknown(code for codes in (arguments.select or []) + (arguments.ignore or []) for code in codes):
         arguments.parser.error(f"there is no rule {code}; `gradsense rules` lists them all")

@@ -58,11 +58,11 @@ def run(arguments: argparse.Namespace) -> int:
     from gradsense.cli.result import from_here
     from gradsense.explain.explaining import explain
     from gradsense.explain.places import Places
-    from gradsense.garbage import collect_seldom
+    from gradsense.garbage import MANY, collect_seldom
     from gradsense.rules.finding import Finding
     from gradsense.syntax import Source, SourceError
 
-    collect_seldom()
+    collect_seldom(MANY)
     program: str | None = arguments.program
     if program is not None and not os.path.exists(program):
         arguments.parser.error(f"{program}: no such file or folder")

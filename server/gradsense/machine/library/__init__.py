@@ -97,7 +97,7 @@ def call_method(
         return unknown.call_unknown(machine, Unknown(name=name), arguments, keywords, node)
     if isinstance(receiver, GradFn):
         return Unknown(data=True)
-    if isinstance(receiver, tuple | int | float):
+    if isinstance(receiver, (tuple, int, float)):
         return containers.tuple_method(receiver, name, arguments)
     if isinstance(receiver, GeneratorValue) and name in ("send", "__next__"):
         return builtin.call(machine, "next", [receiver], {}, node)

@@ -20,6 +20,6 @@ def flag(value: Value, default: bool, unknown: bool) -> bool:
     """A boolean argument: `default` where it was not given (None), `unknown` where its value is not known."""
     if value is None:
         return default
-    if isinstance(value, bool | int):
+    if isinstance(value, (bool, int)):
         return bool(value)
     return unknown if isinstance(value, Unknown) else default

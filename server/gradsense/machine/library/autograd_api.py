@@ -161,13 +161,13 @@ def grad(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) -
     given = argument(arguments, keywords, 2, "grad_outputs")
     note_flags(machine, keywords, create)
     wanted: list[Value]
-    if isinstance(inputs, Tensor | Unknown):
+    if isinstance(inputs, (Tensor, Unknown)):
         wanted = [inputs]
     else:
         wanted = machine.items_of(inputs)[0] if inputs is not None else []
     roots = (
         [outputs]
-        if isinstance(outputs, Tensor | Unknown)
+        if isinstance(outputs, (Tensor, Unknown))
         else machine.items_of(outputs)[0]
         if outputs is not None
         else []

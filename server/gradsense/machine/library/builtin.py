@@ -91,7 +91,7 @@ def _len(machine: Machine, arguments: list[Value], keywords: dict[str, Value], n
         return Growing(len(value.items)) if machine.goes_on(value.grown) else len(value.items)
     if isinstance(value, DictValue):
         return a_number() if value.open else len(value.items)
-    if isinstance(value, str | tuple | range):
+    if isinstance(value, (str, tuple, range)):
         return len(value)
     if isinstance(value, Tensor) and value.shape and value.shape[0] is not None:
         return value.shape[0]
@@ -161,16 +161,16 @@ def _filter(machine: Machine, arguments: list[Value], keywords: dict[str, Value]
     if isinstance(value, Unknown):
         return value
     items = machine.items_of(value, node)[0]
-    if isinstance(function, Function | Partial):
+    if isinstance(function, (Function, Partial)):
         items = [i for i in items if machine.truth(machine.call(function, [i], {}, node)) is not False]
     return ListValue(items, machine.here())
 
 
 def _iter(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
     value = arguments[0] if arguments else Unknown()
-    if isinstance(value, GeneratorValue | Unknown):
+    if isinstance(value, (GeneratorValue, Unknown)):
         return value
-    if isinstance(value, ListValue | tuple | DictValue):
+    if isinstance(value, (ListValue, tuple, DictValue)):
         return ListValue(machine.items_of(value, node)[0])
     return value
 
@@ -226,13 +226,13 @@ def _extreme(smallest: bool) -> Call:
         values = arguments
         if len(arguments) == 1:
             values = [Unknown()] if isinstance(arguments[0], Unknown) else machine.items_of(arguments[0], node)[0]
-        if values and all(isinstance(v, int | float) for v in values):
-            numbers = [v for v in values if isinstance(v, int | float)]
+        if values and all(isinstance(v, (int, float)) for v in values):
+            numbers = [v for v in values if isinstance(v, (int, float))]
             return min(numbers) if smallest else max(numbers)
         if not values and "default" in keywords:
             return keywords["default"]
         tensors = [v for v in values if isinstance(v, Tensor)]
-        if tensors or not any(isinstance(v, tuple | ListValue | Instance) for v in values):
+        if tensors or not any(isinstance(v, (tuple, ListValue, Instance)) for v in values):
             return tensors[0] if tensors else a_number()
         # Which one it is we cannot know; they are alike as a rule.
         return values[0]
@@ -242,7 +242,7 @@ def _extreme(smallest: bool) -> Call:
 
 def _number(convert: Callable[..., object]) -> Call:
     def converted(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
-        if arguments and all(isinstance(a, int | float | str | bool) for a in arguments):
+        if arguments and all(isinstance(a, (int, float, str, bool)) for a in arguments):
             if convert is round and any(isinstance(a, int) and abs(a) > MOST_BITS for a in arguments[1:]):
                 return a_number()
             try:
@@ -263,7 +263,7 @@ def _abs(machine: Machine, arguments: list[Value], keywords: dict[str, Value], n
     value = arguments[0] if arguments else None
     if isinstance(value, Tensor):
         return ops.operate(machine, "abs", [value])
-    return abs(value) if isinstance(value, int | float) else a_number()
+    return abs(value) if isinstance(value, (int, float)) else a_number()
 
 
 def _pow(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
@@ -335,8 +335,8 @@ def _is_external(value: Value, name: str) -> bool | None:
     if name in ("collections.abc.Mapping", "typing.Mapping", "collections.OrderedDict"):
         return isinstance(value, DictValue)
     if name in ("collections.abc.Sequence", "typing.Sequence", "collections.abc.Iterable", "typing.Iterable"):
-        return isinstance(value, ListValue | tuple | str)
-    if isinstance(value, Tensor | ListValue | DictValue | tuple | str | int | float | type(None)):
+        return isinstance(value, (ListValue, tuple, str))
+    if isinstance(value, (Tensor, ListValue, DictValue, tuple, str, int, float, type(None))):
         return False
     return None
 
@@ -361,7 +361,7 @@ def _has(machine: Machine, value: Value, name: str) -> bool | None:
         return name in MODULE_ATTRIBUTES if value.is_module else False
     if isinstance(value, ListValue):
         return name in ("append", "__len__", "__iter__", "extend")
-    if isinstance(value, int | float):
+    if isinstance(value, (int, float)):
         return False
     if isinstance(value, Tensor):
         return (
@@ -455,7 +455,7 @@ def _any_all(machine: Machine, arguments: list[Value], keywords: dict[str, Value
 
 def _callable(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
     value = arguments[0] if arguments else None
-    return a_number() if isinstance(value, Unknown) else isinstance(value, Function | ClassValue | Partial | Instance)
+    return a_number() if isinstance(value, Unknown) else isinstance(value, (Function, ClassValue, Partial, Instance))
 
 
 _FUNCTIONS: dict[str, Call] = {

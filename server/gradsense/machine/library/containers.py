@@ -73,7 +73,7 @@ def list_method(machine: Machine, value: ListValue, name: str, arguments: list[V
         return None
     if name in ("remove", "discard"):
         for index, item in enumerate(items):
-            if item is first or (isinstance(item, str | int) and item == first):
+            if item is first or (isinstance(item, (str, int)) and item == first):
                 del items[index]
                 break
         return None
@@ -145,7 +145,7 @@ def dict_method(
 
 def string_method(value: str, name: str, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     """A method of a known string."""
-    if name in STRING_METHODS and not keywords and all(isinstance(a, str | int) for a in arguments):
+    if name in STRING_METHODS and not keywords and all(isinstance(a, (str, int)) for a in arguments):
         if name == "format" and not _PLAIN_FIELDS.fullmatch(value):
             return a_number()
         try:

@@ -68,7 +68,7 @@ def make(machine: Machine, name: str, arguments: list[Value], keywords: dict[str
     elif name == "full":
         shape = shapes.size_arguments([first])
     elif name == "randint":
-        sized = next((a for a in arguments if isinstance(a, tuple | ListValue)), keywords.get("size"))
+        sized = next((a for a in arguments if isinstance(a, (tuple, ListValue))), keywords.get("size"))
         shape = shapes.size_arguments([sized]) if sized is not None else None
     elif name in ("linspace", "logspace"):
         steps = arguments[2] if len(arguments) > 2 else keywords.get("steps")
@@ -113,7 +113,7 @@ def _from_data(machine: Machine, name: str, first: Value, arguments: list[Value]
     if name in ("as_tensor", "asarray") and isinstance(first, Tensor):
         return first
     parts = flatten(first)
-    whole = parts and all(isinstance(p, bool | int) for p in parts)
+    whole = parts and all(isinstance(p, (bool, int)) for p in parts)
     dtype: str | None = (
         "int64" if whole and name not in ("Tensor", "FloatTensor", "DoubleTensor", "HalfTensor") else "float32"
     )
@@ -157,7 +157,7 @@ def _from_data(machine: Machine, name: str, first: Value, arguments: list[Value]
 
 def flatten(value: Value, depth: int = 0) -> list[Value]:
     """The leaves of nested lists."""
-    if isinstance(value, ListValue | tuple) and depth < 6:
+    if isinstance(value, (ListValue, tuple)) and depth < 6:
         parts = value.items if isinstance(value, ListValue) else value
         return [leaf for part in parts for leaf in flatten(part, depth + 1)]
     return [value]
@@ -167,13 +167,13 @@ def _legacy_shape(arguments: list[Value]) -> Shape | None:
     """`torch.FloatTensor(2, 3)` takes sizes, `torch.FloatTensor([2, 3])` data."""
     if any(isinstance(a, Unknown) and not a.number for a in arguments):
         return None if len(arguments) < 2 else (None,) * len(arguments)
-    if all(isinstance(a, int | Unknown) for a in arguments):
+    if all(isinstance(a, (int, Unknown)) for a in arguments):
         return tuple(a if isinstance(a, int) and a >= 0 else None for a in arguments) if arguments else (0,)
     return _data_shape(arguments[0])
 
 
 def _data_shape(value: Value) -> Shape | None:
-    if isinstance(value, ListValue | tuple):
+    if isinstance(value, (ListValue, tuple)):
         parts = value.items if isinstance(value, ListValue) else value
         if isinstance(value, ListValue) and (value.open or value.homogeneous):
             return None
@@ -183,6 +183,6 @@ def _data_shape(value: Value) -> Shape | None:
         return None if inner is None else (len(parts), *inner)
     if isinstance(value, Tensor):
         return value.shape
-    if isinstance(value, int | float) or (isinstance(value, Unknown) and value.number and value.name is None):
+    if isinstance(value, (int, float)) or (isinstance(value, Unknown) and value.number and value.name is None):
         return ()
     return None

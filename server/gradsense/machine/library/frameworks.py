@@ -71,7 +71,7 @@ def call_outside(
 
 def _may_wrap(value: Value) -> bool:
     """Whether a network that is made of this may be little more than it."""
-    return isinstance(value, Instance | Tensor | ListValue) or (isinstance(value, Unknown) and not value.data)
+    return isinstance(value, (Instance, Tensor, ListValue)) or (isinstance(value, Unknown) and not value.data)
 
 
 def foreign_module(machine: Machine, name: str, node: ast.AST | None) -> Instance:

@@ -78,7 +78,7 @@ def initialise(
     module.options = {**dict(zip(names, arguments, strict=False)), **keywords}
     held = module.attributes
     options = module.options
-    held.update({k: v for k, v in options.items() if not isinstance(v, Tensor | Instance)})
+    held.update({k: v for k, v in options.items() if not isinstance(v, (Tensor, Instance))})
     if kind in CONTAINER_KINDS:
         _fill_container(machine, module, kind, arguments, node)
         return

@@ -77,7 +77,7 @@ def _reduced(name: str, bound: Bound, shape: Shape | None) -> Shape | None:
         return _binary(bound)
     dim = bound.get("dim", bound.get("axis"))
     unbiased = bound.get("unbiased")
-    if dim is None and not isinstance(unbiased, bool | None):
+    if dim is None and not isinstance(unbiased, (bool, type(None))):
         # `std(0)`: a number in that place is a dimension.
         dim = unbiased
     if dim is None:
@@ -110,7 +110,7 @@ def _sizes(bound: Bound, *names: str) -> Shape | None:
     for name in names:
         if name in bound:
             value = bound[name]
-            return shapes.size_arguments(value if isinstance(value, tuple | list) else [value])
+            return shapes.size_arguments(value if isinstance(value, (tuple, list)) else [value])
     return None
 
 
@@ -128,7 +128,7 @@ def _embedding(bound: Bound, shape: Shape | None) -> Shape | None:
 
 def _tensors(bound: Bound) -> list[Shape | None]:
     value = bound.get("tensors")
-    parts = value.items if isinstance(value, ListValue) else value if isinstance(value, list | tuple) else []
+    parts = value.items if isinstance(value, ListValue) else value if isinstance(value, (list, tuple)) else []
     return [p.shape if isinstance(p, Tensor) else None for p in parts]
 
 
@@ -158,7 +158,7 @@ def _view(bound: Bound, shape: Shape | None) -> Shape | None:
                 wanted.items
                 if isinstance(wanted, ListValue)
                 else wanted
-                if isinstance(wanted, tuple | list)
+                if isinstance(wanted, (tuple, list))
                 else [wanted]
             )
             if len(parts) == 1 and isinstance(parts[0], tuple):
@@ -241,7 +241,7 @@ def _added(*names: str) -> Callable[[Bound, Shape | None], Shape | None]:
 
 def _pad(bound: Bound, shape: Shape | None) -> Shape | None:
     given = bound.get("pad")
-    pairs = given.items if isinstance(given, ListValue) else list(given) if isinstance(given, tuple | list) else None
+    pairs = given.items if isinstance(given, ListValue) else list(given) if isinstance(given, (tuple, list)) else None
     if shape is None or pairs is None or len(pairs) % 2 or len(pairs) > 2 * len(shape):
         return None
     result = list(shape)

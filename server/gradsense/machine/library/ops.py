@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gradsense.machine import strides
 from gradsense.machine.books import SavedSpec
 from gradsense.machine.graph import Shape, Tensor
-from gradsense.machine.library import op_shapes
+from gradsense.machine.library import op_shapes, plans
 from gradsense.machine.ops.derivatives import installed
 from gradsense.machine.ops.rows import UNKNOWN, Kind, OpRow, Saves, View
 from gradsense.machine.ops.table import table
@@ -60,11 +60,11 @@ def kind_of(value: object) -> Kind:
     """What an argument is, for the choice of a row."""
     if isinstance(value, Tensor):
         return Kind.TENSOR
-    if isinstance(value, list | tuple) and value and any(isinstance(v, Tensor) for v in value):
+    if isinstance(value, (list, tuple)) and value and any(isinstance(v, Tensor) for v in value):
         return Kind.TENSORS
     if isinstance(value, Unknown):
         return Kind.NUMBER if value.number else Kind.EITHER
-    if isinstance(value, bool | int | float):
+    if isinstance(value, (bool, int, float)):
         return Kind.NUMBER
     return Kind.OTHER
 
@@ -93,13 +93,51 @@ def operate(
         arguments: its positional arguments; a method's receiver is the first.
         shape: the size of the result, where the caller knows it better.
     """
+    values = [*arguments, *keywords.values()] if keywords else arguments
+    looks = plans.looks_of(machine, name, values, keywords, shape)
+    if looks is not None and (plan := plans.PLANS.get(looks)) is not None:
+        return plan.run(machine, values)
     plain_arguments = [plain(a) for a in arguments]
     plain_keywords = {k: plain(v) for k, v in (keywords or {}).items()}
     found = table().resolve(name, plain_arguments, plain_keywords, kind_of)
     if found is None:
         return untabled(machine, name, [*arguments, *(keywords or {}).values()])
     row, bound = found
-    return run_row(machine, row, bound, shape)
+    if looks is None or row.view is not View.NONE or row.nondifferentiable or row.outputs != 1:
+        return run_row(machine, row, bound, shape)
+    plan = make_plan(machine, row, bound, values, shape)
+    if plan is None:
+        return run_row(machine, row, bound, shape)
+    plans.keep(looks, plan)
+    return plan.run(machine, values)
+
+
+def make_plan(
+    machine: Machine, row: OpRow, bound: dict[str, object], values: Sequence[Value], shape: Shape | None
+) -> plans.Plan | None:
+    """How an op with one result is recorded, or None if it has to be looked at anew each time."""
+    tensors = named_tensors(machine, row, bound)
+    at = {id(t): plans.position(t, values) for group in tensors.values() for t in group}
+    if not tensors or None in at.values() or any(len(group) != 1 for group in tensors.values()):
+        return None
+    places = {key: place for key, place in at.items() if place is not None}
+    saved, private, perhaps = collect(machine, row.saves, tensors, row.sure)
+    if any(not isinstance(what, int) and id(what) not in places for what, _ in saved):
+        return None
+    first = next(iter(tensors.values()))[0]
+    groups = [(name, places[id(group[0])]) for name, group in tensors.items()]
+    return plans.Plan(
+        row,
+        row.name.rpartition(".")[2],
+        groups,
+        [place for name, place in groups if _differentiable(row, name)],
+        [(True, what, sure) if isinstance(what, int) else (False, places[id(what)], sure) for what, sure in saved],
+        [place for name, place in groups if not _differentiable(row, name)],
+        private=private,
+        perhaps=perhaps,
+        shape=op_shapes.result_shape(row.name, bound) if shape is None else shape,
+        dtype=_result_dtype(row, first, tensors),
+    )
 
 
 def run_row(machine: Machine, row: OpRow, bound: dict[str, object], shape: Shape | None = None) -> Value:
@@ -151,10 +189,8 @@ def run_row(machine: Machine, row: OpRow, bound: dict[str, object], shape: Shape
         differentiable=differentiable,
         sure=row.sure,
     )
-    if made[0].needs is NO and len(tensors) > 1:
-        # An index or a mask that lost its graph: what it chooses has none through it either.
-        lost = [c for n, group in tensors.items() if not _differentiable(row, n) for t in group for c in t.cuts]
-        made[0].cuts = (*lost, *(c for c in made[0].cuts if c not in lost))[-6:]
+    if len(tensors) > 1:
+        made[0].lose_with(t for n, group in tensors.items() if not _differentiable(row, n) for t in group)
     if (node := made[0].node) is not None:
         node.recipe = (row.saves, tensors)
     if len(made) == 1:
@@ -207,7 +243,7 @@ def named_tensors(machine: Machine, row: OpRow, bound: Mapping[str, object]) -> 
     for name, value in bound.items():
         if isinstance(value, Tensor):
             found[name] = [value]
-        elif isinstance(value, list | tuple):
+        elif isinstance(value, (list, tuple)):
             group = [t for v in value if (t := machine.as_tensor(v)) is not None]
             if (group and any(isinstance(v, Tensor) for v in value)) or (group and name in ("tensors", "operands")):
                 found[name] = group
@@ -296,7 +332,7 @@ def multi_view(machine: Machine, name: str, tensor: Tensor, bound: Mapping[str, 
         wanted = next(
             (bound[k] for k in ("split_size_or_sections", "split_size", "indices_or_sections") if k in bound), None
         )
-        if isinstance(wanted, list | tuple):
+        if isinstance(wanted, (list, tuple)):
             count = len(wanted)
             sizes = [w if isinstance(w, int) else None for w in wanted]
         elif isinstance(wanted, int) and wanted > 0 and short == "split" and size is not None:
@@ -326,7 +362,7 @@ def untabled(machine: Machine, name: str, values: Sequence[Value]) -> Value:
     """An op that the table lacks: differentiable as far as anyone knows, and saving what we cannot say."""
     tensors = [t for v in values if isinstance(t := machine.as_tensor(v), Tensor)]
     for value in values:
-        if isinstance(value, ListValue | tuple):
+        if isinstance(value, (ListValue, tuple)):
             parts = value.items if isinstance(value, ListValue) else value
             tensors += [v for v in parts if isinstance(v, Tensor)]
     if not tensors:
@@ -358,7 +394,7 @@ def arithmetic(machine: Machine, name: str, left: Value, right: Value) -> Value:
         "floor_divide",
     ):
         return machine.constant(name, tensors, broadcast(tensors[0].shape, tensors[-1].shape), tensors[0].dtype)
-    if isinstance(left, ListValue | DictValue | tuple | External) or isinstance(
+    if isinstance(left, (ListValue, DictValue, tuple, External)) or isinstance(
         right, ListValue | DictValue | tuple | External
     ):
         return Unknown()

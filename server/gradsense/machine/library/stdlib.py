@@ -91,7 +91,7 @@ def call(
         return builtin.call(machine, "range", arguments, {}, node)
     if name.startswith("math."):
         function = getattr(math, last, None)
-        numbers = [a for a in arguments if isinstance(a, int | float)]
+        numbers = [a for a in arguments if isinstance(a, (int, float))]
         # What grows with the number itself, and not with its digits, is computed for small ones only.
         slow = last in ("factorial", "comb", "perm") and any(n > MOST_BITS for n in numbers)
         if callable(function) and numbers and len(numbers) == len(arguments) and not slow:
@@ -99,7 +99,7 @@ def call(
                 result = function(*numbers)
             except (ArithmeticError, TypeError, ValueError):
                 return a_number()
-            return bounded(result) if isinstance(result, int | float) else a_number()
+            return bounded(result) if isinstance(result, (int, float)) else a_number()
         return a_number()
     if name.startswith(("numpy", "matplotlib", "seaborn", "pandas")):
         _as_arrays(machine, last, [*arguments, *keywords.values()], keywords.get("out"))
@@ -193,7 +193,7 @@ def deepcopy(machine: Machine, value: Value, memo: dict[int, Value]) -> Value:
         copied.attributes = {k: deepcopy(machine, v, memo) for k, v in value.attributes.items()}
         if value.children is not None:
             children = deepcopy(machine, value.children, memo)
-            copied.children = children if isinstance(children, ListValue | DictValue) else None
+            copied.children = children if isinstance(children, (ListValue, DictValue)) else None
             copied.child_names = {k: deepcopy(machine, v, memo) for k, v in value.child_names.items()}
     memo[id(value)] = copied
     return copied
@@ -326,7 +326,7 @@ def _chain_iterable(
 
 def _cycle(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
     value = arguments[0] if arguments else Unknown()
-    if not isinstance(value, ListValue | tuple):
+    if not isinstance(value, (ListValue, tuple)):
         return value
     items = machine.items_of(value, node)[0]
     endless = ListValue(items * (1 + 12 // max(len(items), 1)), machine.here())
@@ -337,7 +337,7 @@ def _cycle(machine: Machine, arguments: list[Value], keywords: dict[str, Value],
 def _islice(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
     value = arguments[0] if arguments else Unknown()
     ends = [a for a in arguments[1:] if isinstance(a, int)]
-    if isinstance(value, ListValue | tuple) and len(ends) == len(arguments) - 1 and ends:
+    if isinstance(value, (ListValue, tuple)) and len(ends) == len(arguments) - 1 and ends:
         items = machine.items_of(value, node)[0]
         return ListValue(items[slice(*ends)], machine.here())
     return value
@@ -384,7 +384,7 @@ def _named_tuple(machine: Machine, arguments: list[Value], keywords: dict[str, V
     names: tuple[str, ...] = ()
     if isinstance(fields, str):
         names = tuple(fields.replace(",", " ").split())
-    elif isinstance(fields, ListValue | tuple):
+    elif isinstance(fields, (ListValue, tuple)):
         parts = fields.items if isinstance(fields, ListValue) else list(fields)
         names = tuple(p for p in parts if isinstance(p, str))
 

@@ -447,7 +447,7 @@ def _meshgrid(machine: Machine, arguments: list[Value], keywords: dict[str, Valu
 
 def _einsum(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
     operands = arguments[1:]
-    if len(operands) == 1 and isinstance(operands[0], ListValue | tuple):
+    if len(operands) == 1 and isinstance(operands[0], (ListValue, tuple)):
         operands = machine.items_of(operands[0])[0]
     tensors = [t for o in operands if (t := machine.as_tensor(o)) is not None]
     if not tensors:

@@ -108,7 +108,7 @@ def sources_of(values: list[Value]) -> tuple[Tensor, ...]:
     for value in values:
         if isinstance(value, Tensor):
             found += (value,)
-        elif isinstance(value, ListValue | tuple | DictValue):
+        elif isinstance(value, (ListValue, tuple, DictValue)):
             found += tuple(tensors_in(value)[:4])
         elif isinstance(value, Unknown):
             found += value.sources

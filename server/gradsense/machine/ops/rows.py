@@ -20,6 +20,9 @@ UNKNOWN: Final = Unknown.UNKNOWN
 class Kind(Enum):
     """What a parameter takes."""
 
+    # Kinds are parts of keys very often: they are hashed as any object is, and not by their names.
+    __hash__ = object.__hash__
+
     TENSOR = "t"
     TENSORS = "l"
     NUMBER = "n"
