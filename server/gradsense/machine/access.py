@@ -343,6 +343,8 @@ class Access(State):
                     self.call(setter, [value, new], {}, None)
                     return
             if value.is_module:
+                if self._set_child(value, name, new, target):
+                    return
                 self._note_member(value, name, value.attributes.get(name), new, target)
             value.attributes[name] = new
             shown = f"{self._receiver_name(target)}.{name}"
@@ -361,6 +363,22 @@ class Access(State):
         elif isinstance(value, ProgramModule):
             value.frame.variables[name] = new
             value.frame.stores[name] = self.note_store(new, "name", name, target, value_node, None)
+
+    def _set_child(self, owner: Instance, name: str, new: Value, target: ast.AST) -> bool:
+        """`setattr(sequential, "0", layer)`: whether a container of layers has a layer of that name, now another."""
+        held = owner.children
+        if isinstance(held, DictValue) and name in held.items:
+            before, held.items[name] = held.items[name], new
+        elif isinstance(held, ListValue) and name in owner.child_names:
+            before = owner.child_names[name]
+            held.items = [new if item is before else item for item in held.items]
+            owner.child_names[name] = new
+        elif isinstance(held, ListValue) and name.isdigit() and int(name) < len(held.items):
+            before, held.items[int(name)] = held.items[int(name)], new
+        else:
+            return False
+        self._note_member(owner, name, before, new, target)
+        return True
 
     def _note_member(self, owner: Instance, name: str, before: Value, new: Value, target: ast.AST) -> None:
         """Notes what an optimizer will not know of: layers in plain containers, and layers that came after it."""

@@ -137,6 +137,7 @@ def _never_reached(machine: Machine) -> None:
             if lost and lost[0] is not None:
                 seen.add(cut.place.key)
                 event = NeverReached(place=walk.place, parameter=lost[0], cut=cut, walk=walk)
+                event.idle = any(lost[0] in o.parameters and all(map(_has_none, o.parameters)) for o in stepped)
                 event.also = [(walk.place, "walked here")]
                 machine.events.append(event)
 

@@ -504,6 +504,7 @@ class NeverReached(Event):
 
     Attributes:
         cut: where the graph that led to it ends.
+        idle: none of the optimizer's parameters ever gets a gradient.
     """
 
     silent = True
@@ -511,6 +512,7 @@ class NeverReached(Event):
     parameter: Tensor
     cut: Cut
     walk: Walk
+    idle: bool = False
 
     @property
     def culprit(self) -> Place:

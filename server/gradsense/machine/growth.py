@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from gradsense.machine.events import GraphGrows
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Node, Store, Tensor
-from gradsense.machine.place import Place, carried_from
+from gradsense.machine.place import Place, PlaceKey, carried_from
 from gradsense.machine.trees import nodes_of, notes
 from gradsense.machine.values import (
     HOLD_NOTHING,
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
 
 SlotKey = tuple[str, int, str]
+# Deeper than calls go.
+DEPTH_OF_ALL = 1 << 16
 
 
 class Slot:
@@ -470,6 +472,11 @@ def conclude(machine: Machine) -> None:
     detached = 0
     for node in machine.cut_nodes:
         detached |= node.ancestry
+    around: dict[tuple[SlotKey, PlaceKey], int] = {}
+    for growth in machine.growths:
+        if growth.store is not None:
+            one = (growth.key, growth.store.place.key)
+            around[one] = min(around.get(one, DEPTH_OF_ALL), len(growth.where.stack))
     unwalked: dict[int, GraphGrows] = {}
     carried: dict[int, int] = {}
     for growth in sorted(machine.growths, key=lambda growth: (not growth.carries, not _feeds_itself(growth))):
@@ -478,6 +485,9 @@ def conclude(machine: Machine) -> None:
             continue
         # A loop that is walked after one of its runs builds a graph, whatever its other runs are for.
         if growth.store is None or growth.store.place.key in built:
+            continue
+        if len(growth.where.stack) > around[growth.key, growth.store.place.key]:
+            # What a loop in a callee puts there grows with the loop around the call.
             continue
         reach = reaches[id(growth)]
         if any(_walked_later_pass(n) for n in reach):

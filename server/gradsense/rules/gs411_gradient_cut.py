@@ -80,8 +80,9 @@ class GradientCut(Rule[NeverReached | NothingToStep]):
     def severity(self, event: NeverReached | NothingToStep) -> Severity:
         if isinstance(event, NothingToStep):
             return Severity.WARNING
-        # `detach()` is written on purpose more often than by mistake.
-        return Severity.INFORMATION if event.cut.how in ("detach", "data", "detach_") else Severity.WARNING
+        # `detach()` is written on purpose more often than by mistake, but an optimizer that moves nothing is not.
+        meant = event.cut.how in ("detach", "data", "detach_") and not event.idle
+        return Severity.INFORMATION if meant else Severity.WARNING
 
     def message(self, event: NeverReached | NothingToStep) -> str:
         if isinstance(event, NothingToStep):

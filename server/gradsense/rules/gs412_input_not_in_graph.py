@@ -49,13 +49,17 @@ from gradsense.machine.events import InputNotInGraph
 from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
 from gradsense.rules.editing import code_of, unsafe
-from gradsense.rules.repairs.leaves import requiring_grad
+from gradsense.rules.repairs.leaves import requiring_grad, where_made
 from gradsense.rules.wording import tensor_name
 
 
 class InputNotInGraphRule(Rule[InputNotInGraph]):
     code, name = "GS412", "input-not-in-graph"
     listens_to = InputNotInGraph
+
+    def spot(self, event: InputNotInGraph) -> Place:
+        made = where_made(event.tensor) if event.why != "unused" else None
+        return event.culprit if made is None else made
 
     def message(self, event: InputNotInGraph) -> str:
         name = tensor_name(event.tensor, "one of the inputs")

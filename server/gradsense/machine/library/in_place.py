@@ -38,6 +38,9 @@ OVERWRITING = frozenset(
 INTEGER_OPERATORS = frozenset(("bitwise_and", "bitwise_or", "bitwise_xor", "floor_divide", "bitwise_left_shift"))
 
 
+PLACING = frozenset("scatter scatter_add index_put index_fill masked_fill".split())
+
+
 def write(
     machine: Machine,
     tensor: Tensor,
@@ -74,6 +77,10 @@ def write(
     machine.mark_write(tensor, kind)
     note_update(machine, tensor, others)
     if machine.grad_mode is NO or machine.inference or needs is NO or not tensor.floating:
+        if name in PLACING and machine.grad_mode is not NO:
+            # A one-hot of `argmax` ends the graph as the indices do.
+            ended = [c for other in others for c in other.cuts if c.how not in ("detach", "data", "no_grad", "grad")]
+            tensor.cuts = (*tensor.cuts, *(c for c in ended if c not in tensor.cuts))[-6:]
         return tensor
     sure = needs is YES and machine.grad_mode is YES
     for other in others:

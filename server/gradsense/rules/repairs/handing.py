@@ -103,9 +103,21 @@ def handed_in(event: GraphGrows, tensor: Tensor) -> Spot | None:
         if not isinstance(made, ast.Call) or call.key in within:
             continue
         for part in (*made.args, *(keyword.value for keyword in made.keywords)):
-            if isinstance(part, ast.Name | ast.Attribute | ast.Subscript) and code.text(part) in names:
+            named = isinstance(part, ast.Name | ast.Attribute | ast.Subscript) and code.text(part) in names
+            if named or _is_made_in(code, part, tensor):
                 return Spot(code, part, callee=callee_name(made))
     return None
+
+
+def _is_made_in(code: Code, part: ast.expr, tensor: Tensor) -> bool:
+    """Whether an argument is the expression that computes a tensor, or what it is a part of."""
+    node = tensor.node
+    while node is not None:
+        places = [place for place in (node.place, *node.place.stack) if place.source is code.source]
+        if any(code.twin(place.node) is part for place in places):
+            return True
+        node = node.parents[0] if node.op in FOLLOWING and node.parents else None
+    return False
 
 
 def _names_of(tensor: Tensor) -> set[str]:

@@ -69,6 +69,17 @@ def requiring_grad(tensor: Tensor) -> Iterator[Fix]:
         yield from safe(f"Let `{store.name}` require grad: `.requires_grad_()`", edits)
 
 
+def where_made(tensor: Tensor) -> Place | None:
+    """The expression whose value a tensor was named as first, None where it came from elsewhere."""
+    store = _named(tensor)
+    if store is None or store.value is None:
+        return None
+    code = code_of(store.place)
+    statement = code.statement(store.place.node)
+    value = code.expression(store.value)
+    return Place(code.source, value) if isinstance(statement, ast.Assign) and value is not None else None
+
+
 def detached_instead(place: Place) -> Iterator[Fix]:
     """Detaches a tensor where the program tries to switch its grad off.
 
