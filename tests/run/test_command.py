@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any
@@ -15,6 +17,7 @@ import jsonschema
 import pytest
 
 from gradsense.cli.main import main
+from gradsense.run.report import Fault, Report, Silent
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "run-report.schema.json"
 Captured = pytest.CaptureFixture[str]
@@ -112,6 +115,106 @@ def test_a_clean_step(here: Path, capsys: Captured) -> None:
     assert code == 0
     assert out.splitlines()[0] == "train.py clean"
     assert "steady" in out and err == "step 0\nstep 1\nstep 2\n"
+
+
+@pytest.mark.parametrize(
+    ("report", "plain", "clean", "growth"),
+    [
+        (Report("clean", verdict="steady"), 0, 0, 0),
+        (Report("clean", verdict="none"), 0, 0, 2),
+        (Report("clean", verdict="steady", silent=(Silent("train.py", 3, "wrong"),)), 1, 1, 0),
+        (Report("raises", Fault("RuntimeError", "…"), verdict="none"), 1, 1, 2),
+        (Report("raises", Fault("RuntimeError", "…"), verdict="steady"), 1, 1, 0),
+        (Report("nan", Fault("RuntimeError", "…"), verdict="none"), 1, 1, 2),
+        (Report("grows", verdict="grows"), 1, 1, 1),
+        (Report("failed", Fault("ValueError", "…"), verdict="grows"), 1, 1, 1),
+        (Report("failed", Fault("ValueError", "…")), 2, 2, 2),
+        (Report("timeout", Fault("Timeout", "…")), 2, 2, 2),
+    ],
+    ids=lambda value: f"{value.outcome}-{value.verdict}" if isinstance(value, Report) else "",
+)
+def test_exit_codes(
+    report: Report, plain: int, clean: int, growth: int, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "train.py").write_text(CLEAN)
+    monkeypatch.setattr("gradsense.cli.running._run", lambda *_: report)
+    assert main(["run", "train.py", "--output-format", "json"]) == plain
+    assert main(["run", "train.py", "--assert-clean"]) == clean
+    assert main(["run", "train.py", "--assert-no-growth"]) == growth
+    assert main(["run", "train.py", "--assert-no-growth", "--assert-clean"]) == clean
+
+
+def test_a_module_runs_as_by_python_m(here: Path, capsys: Captured) -> None:
+    (here / "pkg").mkdir()
+    (here / "pkg" / "__init__.py").write_text("print('package')\n")
+    (here / "pkg" / "other.py").write_text("value = 5\n")
+    (here / "pkg" / "train.py").write_text(
+        "import sys\nfrom . import other\nfrom .other import value\n"
+        "print(__name__, __package__, __spec__.name, value, sys.argv, sys.path[0])\n"
+    )
+    (here / "pkg" / "__main__.py").write_text("from .train import value\nprint(__spec__.name)\n")
+    told = subprocess.run([sys.executable, "-m", "pkg.train", "--lr", "3"], capture_output=True, text=True).stdout
+    assert report_of(capsys, "-m", "pkg.train", "--", "--lr", "3")["output"] == told
+    assert "__main__ pkg pkg.train 5" in told
+    report = report_of(capsys, "-m", "pkg")
+    assert report["outcome"] == "clean" and report["output"].endswith("\npkg.__main__\n")
+    code, _, err = run(capsys, "-m", "pkg.nothing")
+    assert code == 2 and f"there is no module pkg.nothing with source in {here}" in err
+    for arguments in ((), ("-m", "pkg", "train.py")):
+        with pytest.raises(SystemExit):
+            main(["run", *arguments])
+
+
+def test_a_fix_is_tried_on_a_copy(here: Path, capsys: Captured) -> None:
+    (here / "train.py").write_text(IN_PLACE)
+    code, out, _ = run(capsys, "train.py", "--with-fix", "GS201:9")
+    assert code == 0 and out.startswith("train.py clean\n")
+    assert "with “Write `gate` out of place” the step is clean, and the loss of the first walk is the same as" in out
+    assert (here / "train.py").read_text() == IN_PLACE
+    (here / "train.py").write_text(LEAK)
+    report = report_of(capsys, "train.py", "--with-fix", "gs302")
+    assert report["fix"]["clean"] and report["fix"]["same_loss"] and len(report["fix"]["loss_before"]) == 3
+    jsonschema.validate(report, json.loads(SCHEMA.read_text(encoding="utf-8")))
+
+
+def test_a_fix_that_cannot_be_tried_is_told_before_anything_is_run(here: Path, capsys: Captured) -> None:
+    (here / "train.py").write_text(LEAK.replace("history = []", "history, more = [], []") + "    more.append(loss)\n")
+    for wanted, words in [
+        ("everything", "takes a code, or a code and a line, such as GS201:17"),
+        ("GS101", "GS101 is not found in "),
+        ("GS302:3", "to be fixed is GS302:15, GS302:16"),
+        ("GS302", "is found 2 times; say which: --with-fix GS302:15 or GS302:16"),
+    ]:
+        code, out, err = run(capsys, "train.py", "--with-fix", wanted)
+        assert (code, out) == (2, "") and words in err, err
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such terminals there")
+def test_on_a_terminal_it_says_what_it_is_at_and_json_stays_clean(here: Path) -> None:
+    import pty
+
+    (here / "train.py").write_text(CLEAN.replace('    print("step", step)\n', ""))
+    master, terminal = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    command = [sys.executable, "-m", "gradsense", "run", "train.py", "--output-format", "json"]
+    shown: list[bytes] = []
+
+    def read() -> None:
+        with contextlib.suppress(OSError):  # how a terminal tells that nobody writes to it any more
+            while data := os.read(master, 4096):
+                shown.append(data)
+
+    reader = threading.Thread(target=read)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=terminal, env=environment) as process:
+        os.close(terminal)
+        reader.start()
+        out, _ = process.communicate()
+    reader.join()
+    os.close(master)
+    assert json.loads(out)["outcome"] == "clean"
+    text = b"".join(shown).decode()
+    assert "train.py: importing torch" in text and "train.py: pass 2 of the loop on line 6" in text
+    assert text.rstrip().endswith("\x1b[2K")  # the line was taken away
 
 
 def test_growth_that_cannot_be_judged_is_no_success(here: Path, capsys: Captured) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -14,8 +13,9 @@ from gradsense.lsp.documents import Document
 from gradsense.lsp.messages import EditView, FindFixes, Fixes, FixView
 from gradsense.lsp.run_request import RunRequest, plan
 from gradsense.run.program import NothingToRun
-from gradsense.run.report import FixTried, Report
+from gradsense.run.report import Report
 from gradsense.run.step import Step
+from gradsense.run.trying import sentence
 from gradsense.syntax import Source
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from gradsense.lsp.server import GradSenseServer
     from gradsense.lsp.session import Session
 
-_TOLERANCE = 1e-4
 APPLY = "Apply the fix"
 
 
@@ -66,32 +65,6 @@ async def fixed_step(session: Session, request: RunRequest, step: Step) -> Fixed
     # A fix that adds lines moves the line that the person is at; what runs is what ran before.
     spec = replace(planned.spec, until_line=_moved(program, fix.edits, step.spec.until_line), call=step.spec.call)
     return Fixed(replace(planned, spec=spec), code, fix)
-
-
-def compared(report: Report, before: Report, fixed: Fixed) -> Report:
-    """The report of a mended step, with what the fix changed."""
-    count = min(len(report.loss), len(before.loss))
-    same = None
-    if count:
-        pairs = zip(report.loss[:count], before.loss[:count], strict=True)
-        same = all(math.isclose(new, old, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE) for new, old in pairs)
-    return replace(report, fix=FixTried(fixed.code, fixed.fix.title, report.is_clean, same, before.loss))
-
-
-def sentence(report: Report) -> str:
-    """What trying the fix showed."""
-    tried = report.fix
-    assert tried is not None
-    with_it = f"with “{tried.title}” the step "
-    if not tried.clean:
-        from gradsense.run import words
-
-        return f"{with_it}is still not clean: {words.headline(report)}"
-    if tried.same_loss is None:
-        return f"{with_it}is clean; there were no losses to compare"
-    count = min(len(report.loss), len(tried.loss_before))
-    what = "the loss of the first pass is" if count == 1 else f"the losses of the first {count} passes are"
-    return f"{with_it}is clean, and {what} {'the same as before' if tried.same_loss else 'not the same as before'}"
 
 
 async def offer(server: GradSenseServer, program: Program, fixed: Fixed, report: Report, revision: int) -> None:

@@ -153,7 +153,8 @@ class Report:
         silent: wrong gradients that torch does not notice.
         verdict: how memory went: `steady`, `grows`, `fragmentation`, `varying` or `none`.
         output: what the step printed, cut where it was too much.
-        loss: the losses of the first walks.
+        loss: the losses of the first passes.
+        roots: what the first walks began from, one by one; not part of the published object.
         notes: what else a person should know.
         fix: what became of a fix that was tried.
         ranks: of a distributed run, the report of each rank.
@@ -177,6 +178,7 @@ class Report:
     verdict: str = "none"
     output: str = ""
     loss: tuple[float, ...] = ()
+    roots: tuple[float, ...] = ()
     notes: tuple[str, ...] = ()
     fix: FixTried | None = None
     ranks: tuple[Report, ...] = field(default=())
@@ -191,6 +193,7 @@ class Report:
         value = asdict(self)
         if self.walk is not None:
             value["walk"] = {"path": self.walk.path, "line": self.walk.line}
+        del value["roots"]
         if self.fix is None:
             del value["fix"]
         if not self.ranks:

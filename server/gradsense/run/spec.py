@@ -42,6 +42,7 @@ class Spec:
         until_line: the last line to execute, from 1; None for all.
         call: an expression that is evaluated after the definitions; None for none.
         cells: first and last line of each cell of a notebook, in order; None for a script.
+        module: the name that it is run under, as by `python -m`; None for a file that is run by its path.
         argv: what the program finds in `sys.argv` behind its own name.
         cwd: its working folder.
         env: what its environment has besides that of GradSense.
@@ -62,6 +63,7 @@ class Spec:
     until_line: int | None = None
     call: str | None = None
     cells: tuple[tuple[int, int], ...] | None = None
+    module: str | None = None
     argv: tuple[str, ...] = ()
     cwd: str = "."
     env: Mapping[str, str] = field(default_factory=dict)

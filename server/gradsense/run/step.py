@@ -64,7 +64,7 @@ def plan_step(
     surroundings = {**(os.environ if env is None else env), **settings.env}
     interpreter = choose(settings.interpreter, program.path, surroundings, reason=reason)
     cwd = os.path.abspath(os.path.join(folder, os.path.expanduser(settings.cwd or "")))
-    own = os.path.dirname(os.path.abspath(program.path)) if os.path.isabs(program.path) else cwd
+    own = os.path.dirname(program.path) if os.path.isabs(program.path) and not options.get("module") else cwd
     spec = Spec(
         path=program.path,
         text=program.text,

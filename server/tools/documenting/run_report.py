@@ -16,6 +16,7 @@ KINDS: dict[object, str] = {int: "integer", float: "number", str: "string", bool
 # What the command line adds in a notebook, and what is there only sometimes.
 CELL = {"type": "integer", "description": "of a notebook, the cell among all of its cells, from 0"}
 OPTIONAL = {"ranks", "fix"}
+UNPUBLISHED = {"roots"}
 
 
 def schema() -> str:
@@ -34,13 +35,14 @@ def schema() -> str:
 def _object(owner: type, definitions: dict[str, Any]) -> dict[str, Any]:
     described, kinds = _described(owner), typing.get_type_hints(owner)
     properties = {}
-    for field in dataclasses.fields(owner):
+    published = [field for field in dataclasses.fields(owner) if field.name not in UNPUBLISHED]
+    for field in published:
         found = _kind(kinds[field.name], definitions)
         text = described.get(field.name)
         properties[field.name] = {**found, "description": text} if text else found
     if "line" in properties:
         properties["cell"] = CELL
-    required = [field.name for field in dataclasses.fields(owner) if field.name not in OPTIONAL]
+    required = [field.name for field in published if field.name not in OPTIONAL]
     if owner.__name__ == "Spot":
         # The line of the walk has nothing more.
         required = ["path", "line"]

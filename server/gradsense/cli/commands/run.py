@@ -17,6 +17,7 @@ what runs:
   FILE             the whole script or notebook
   FILE.py:LINE     the `# %%` cell of that line with those before it; in a function, a call of it without arguments
   FILE.ipynb:CELL  that cell of the notebook with those before it
+  -m MODULE        a module by its name, as `python -m` runs it
 
 What stands behind -- are the program's own arguments. Loops that train are cut to a few passes. Its
 output goes to standard error.
@@ -32,20 +33,27 @@ def add(commands: Subcommands) -> None:
     """Declares the arguments."""
     parser = commands.add_parser(
         "run",
-        usage="gradsense run [OPTION ...] FILE[:LINE] [-- ARG ...]",
+        usage="gradsense run [OPTION ...] (FILE[:LINE] | -m MODULE) [-- ARG ...]",
         help="run a step for real and say what torch did",
         description="Runs a program for a few passes with your Python and torch, and says which line failed, which\n"
         "saved and which wrote; whether the graph grows and who holds it; and what each pass costs.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("target", metavar="FILE[:LINE]", help="a script or notebook, or - for standard input")
+    named = parser.add_mutually_exclusive_group(required=True)
+    named.add_argument("target", nargs="?", metavar="FILE[:LINE]", help="a script or notebook, or - for standard input")
+    named.add_argument("-m", dest="module", metavar="MODULE", help="a module, looked for in the working folder first")
     parser.add_argument("--output-format", choices=FORMATS, default="full", metavar="FORMAT", help=", ".join(FORMATS))
     parser.add_argument("--traceback", action="store_true", help="show the tracebacks whole, torch's lines too")
     parser.set_defaults(run=run, parser=parser)
 
     what = parser.add_argument_group("what runs, and where")
     what.add_argument("--call", metavar="EXPR", help="run the definitions of the file and then this call")
+    what.add_argument(
+        "--with-fix",
+        metavar="CODE[:LINE]",
+        help="run it, and then a copy with the fix for that finding: is it clean, and are the losses the same",
+    )
     what.add_argument("--path", metavar="NAME", help="what standard input is called and where it belongs")
     what.add_argument("--python", metavar="PYTHON", help="the interpreter, or the folder of its environment")
     what.add_argument("--device", type=_device, metavar="DEVICE", help="cpu, cuda or cuda:N (default: as it asks for)")

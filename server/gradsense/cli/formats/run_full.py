@@ -18,6 +18,7 @@ from gradsense.run.advice import advice
 from gradsense.run.report import Cost, Frame, Pass, Report
 from gradsense.run.step import Step
 from gradsense.run.story import Part, story
+from gradsense.run.trying import sentence
 from gradsense.syntax import Source, Span
 
 _STYLES = {
@@ -195,6 +196,8 @@ class _Page:
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         report = self._report
+        if report.fix is not None:
+            yield "fix", f"{sentence(report)}; nothing was written"
         if self._around.advice:
             yield "help", self._around.advice
         if text := words.verdict(report):

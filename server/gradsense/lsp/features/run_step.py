@@ -31,6 +31,7 @@ from gradsense.run.interpreters import NoInterpreter
 from gradsense.run.process import Cancelled, Event, WontStart
 from gradsense.run.program import NothingToRun
 from gradsense.run.report import FAULTS, Fault, Report
+from gradsense.run.trying import compared
 
 if TYPE_CHECKING:
     from gradsense.lsp.program import Program
@@ -160,7 +161,7 @@ class _Run:
             old = before.report
         self._progress.report("with the fix", always=True)
         report = await self._server.runner.run(running, fixed.step, self._hear)
-        report = run_fix.compared(report, old, fixed)
+        report = compared(report, old, fixed.code, fixed.fix.title)
         # Its lines are those of the copy.
         self._locator = None
         self._server.start(run_fix.offer(self._server, self._program, fixed, report, revision), "the offer of a fix")

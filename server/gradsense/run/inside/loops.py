@@ -79,7 +79,7 @@ class Loops:
         on_measured: is told of each measured pass, with the frame that the loop stands in.
     """
 
-    RUNS, MEASURED, EVERY_WALK = 2, 160, 8
+    RUNS, MEASURED, EVERY_WALK, ROOTS = 2, 160, 8, 32
 
     def __init__(
         self, books: Books, sites: Sites, passes: int, on_measured: Callable[[LoopRun, FrameType], None]
@@ -89,6 +89,7 @@ class Loops:
         self.runs: list[LoopRun] = []  # those that were measured
         self.walks: list[tuple[int, frozenset[int]]] = []
         self.kept: set[int] = set()
+        self.roots: list[float] = []  # what the first walks began from
         self.timing: Timing | None = None
         self.measurements = 0
         self.paused = False
@@ -104,6 +105,8 @@ class Loops:
 
     def walked(self, walk: Walk) -> None:
         """Counts a walk for the loops that it happens in."""
+        if walk.root is not None and len(self.roots) < self.ROOTS:
+            self.roots.append(walk.root)
         for run in self.active:
             run.walks += 1
             run.freeing += walk.frees and not walk.create

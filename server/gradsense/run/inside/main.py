@@ -18,8 +18,8 @@ def run(spec: dict[str, Any], send: Send) -> None:
     program has ended, and does not raise because of the program.
 
     Args:
-        spec: `path`, `text`; and, each of them optional, `until_line`, `call`, `cells`, `argv`, `cwd`, `env`, `passes`,
-            `batches`, `device`, `anomaly`, `check_nan`, `measure_cost`, `roots`, `predictions`, `time_limit`.
+        spec: `path`, `text`; and, each of them optional, `until_line`, `call`, `cells`, `module`, `argv`, `cwd`, `env`,
+            `passes`, `batches`, `device`, `anomaly`, `check_nan`, `measure_cost`, `roots`, `predictions`, `time_limit`.
         send: is given the events, on the thread that runs the program.
     """
     os.environ.update(spec.get("env") or {})

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib
+import importlib.util
 import linecache
 import os
 import re
@@ -30,10 +32,16 @@ class Program:
         self.call: str | None = spec.get("call")
         self.arguments: list[str] = list(spec.get("argv") or ())
         self.cwd: str = spec.get("cwd") or os.path.dirname(self.path)
-        self.roots: list[str] = [os.path.dirname(self.path), *(spec.get("roots") or ())]
+        self.name: str | None = spec.get("module")
+        first = self.cwd if self.name else os.path.dirname(self.path)
+        self.roots: list[str] = [first, *(spec.get("roots") or ())]
         self.more_walks_follow = False
-        self.module = ModuleType("__main__" if self.call is None else _module_name(self.path))
+        self.module = ModuleType("__main__" if self.call is None else self.name or _module_name(self.path))
         self.module.__file__ = self.path
+        self.package = (self.name or "").rpartition(".")[0]
+        if self.name:
+            self.module.__package__ = self.package
+            self.module.__spec__ = importlib.util.spec_from_file_location(self.name, self.path)
 
     def run(self, probe: Probe) -> None:
         """Runs it. What it raises comes through."""
@@ -43,6 +51,8 @@ class Program:
         probe.more_walks_follow = self.more_walks_follow
         code = compiled(tree, self.path, probe.sites)
         try:
+            if self.package:
+                importlib.import_module(self.package)
             exec(code, self.module.__dict__)
             if self.call is not None:
                 exec(probe.compile(self.call, "<call>"), self.module.__dict__)

@@ -45,6 +45,7 @@ def make_report(probe: Probe) -> dict[str, Any]:
         "holders": holders_of(judged, probe) if outcome == "grows" else [],
         "silent": silent_faults(probe),
         "loss": _losses(judged),
+        "roots": probe.loops.roots,
         "device": device_in_use(),
         "torch": torch.__version__,
         "cost": probe.loops.timing.table() if probe.loops.timing is not None else None,
