@@ -33,11 +33,11 @@ def check(hostile: str, limits: Limits = LIMITS) -> Report:
         AssertionError: it took too long, or the machine itself failed on a statement.
     """
     source = Source.from_text("train.py", HEAD + hostile + FAULT)
-    start = time.monotonic()
+    start = time.process_time()
     report = check_source(source, limits=limits)
     # Fixes are made when they are asked for.
     assert all(isinstance(finding.fixes, tuple) for finding in report.findings)
-    assert time.monotonic() - start < BOUND
+    assert time.process_time() - start < BOUND
     assert report.failures == []
     return report
 

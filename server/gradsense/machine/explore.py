@@ -153,7 +153,7 @@ class Explorer:
         Raises:
             Interrupted: as the limits have it; what was finished before is not lost.
         """
-        deadline = time.monotonic() + self.limits.seconds
+        deadline = time.thread_time() + self.limits.seconds
         self._left_out = set()
         self._level.touched()
         most = 1 if first_path_only else self.limits.paths
@@ -163,11 +163,11 @@ class Explorer:
             node = unit.node if unit is not None else None
             known = self._outcomes.get(node)
             if known is None or not self._serves(known, unit, start, not first_path_only):
-                if unit is not None and time.monotonic() > deadline:
+                if unit is not None and time.thread_time() > deadline:
                     self._left_out.add(TIME)
                     break
                 share = max(self.limits.seconds / 4, 0.5)
-                until = deadline if unit is None else min(deadline, time.monotonic() + share)
+                until = deadline if unit is None else min(deadline, time.thread_time() + share)
                 paths = most if unit is None or most == 1 else max(1, most // 3)
                 self._level.again = paths > 1 or more
                 self._run_unit(unit, start, paths, until, whole=not first_path_only)
@@ -191,7 +191,7 @@ class Explorer:
         Raises:
             Interrupted: as the limits have it.
         """
-        until = time.monotonic() + seconds
+        until = time.thread_time() + seconds
         self._level.touched()
         wanted = self._nearest(functions)
         shown: list[ast.AST | None] = []
@@ -201,8 +201,8 @@ class Explorer:
             known = self._outcomes.get(node)
             new = known is None and (self._was_seen or unit is None)
             if new or (known is not None and known.stale and node in wanted and not self._is_frozen(known)):
-                if time.monotonic() + self._seconds_for(known) < until:
-                    self._run_unit(unit, start, 1, time.monotonic() + self.limits.seconds, whole=False)
+                if time.thread_time() + self._seconds_for(known) < until:
+                    self._run_unit(unit, start, 1, time.thread_time() + self.limits.seconds, whole=False)
                 elif unit is None:
                     # Without it nothing else can be known.
                     return
@@ -261,12 +261,12 @@ class Explorer:
         paths = Paths(self.program, self.workspace, self.limits, knowledge, self._level)
         if unit is not None:
             self._prepare_level(paths, start, until)
-        began = time.monotonic()
+        began = time.thread_time()
         machines: list[Machine] = []
         seconds = 0.0
         for machine in paths.run(unit, most, until):
             machines.append(machine)
-            seconds = seconds or time.monotonic() - began
+            seconds = seconds or time.thread_time() - began
         found = Exploration.of(machines)
         keys = {event.key for event in machines[0].events}
         on_first = frozenset(id(event) for event in found.events if event.key in keys)

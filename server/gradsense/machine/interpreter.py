@@ -128,7 +128,7 @@ class Machine(Statements):
     def conclude(self) -> None:
         """Reports what can only be said when the path is over."""
         self.renew_budget()
-        self.deadline = max(self.deadline, time.monotonic() + CONCLUDING)
+        self.deadline = max(self.deadline, time.thread_time() + CONCLUDING)
         try:
             conclude.conclude(self)
         except OutOfBudget:

@@ -22,7 +22,7 @@ class Limits:
         paths: how many paths of the module level are run; a unit gets a third.
         steps: expressions and statements evaluated on one path.
         visits: nodes of graphs and values looked at on one path, and as many again to draw conclusions.
-        seconds: wall time for one file.
+        seconds: processor time for one file, so that a busy machine finds what an idle one does.
         depth: nested calls.
         imports: how many files of the workspace one path may load.
         passes: how often a loop is run whose length is not known or more; what grows is seen from three on.

@@ -45,13 +45,13 @@ class Paths:
         seen: set[tuple[tuple[BranchKey, bool], ...]] = set()
         count = 0
         while queue and count < most:
-            if count and time.monotonic() > deadline:
+            if count and time.thread_time() > deadline:
                 break
             forced = queue.pop(0)
             known = len(self.knowledge.facts)
             machine = self.run_one(unit, forced, deadline)
             for _ in range(LEARNING_ROUNDS - 1):
-                if not machine.new_facts or time.monotonic() > deadline:
+                if not machine.new_facts or time.thread_time() > deadline:
                     break
                 if any(not is_within(unit, site) for site in list(self.knowledge.facts)[known:]):
                     self.level.forget()

@@ -112,7 +112,7 @@ def record(
 
     Args:
         wanted: expressions of the program's tree.
-        deadline: when to stop, on the monotonic clock.
+        deadline: when to stop, on the clock of this thread.
 
     Returns:
         The machines that ran, one for the module level and one for each function that was run by itself.

@@ -198,7 +198,7 @@ class State(Walking):
             self._look(self.visits_made > self.limits.visits)
 
     def _look(self, exhausted: bool) -> None:
-        if exhausted or time.monotonic() > self.deadline:
+        if exhausted or time.thread_time() > self.deadline:
             self.left_out.add(STEPS if exhausted else TIME)
             raise OutOfBudget
         if self.limits.interrupted is not None and self.limits.interrupted():

@@ -46,7 +46,7 @@ def _needing(held: Held, limits: Limits, first: int, last: int) -> Iterator[Inla
     targets = [target for target in _targets(program) if first <= target.lineno <= last]
     if not targets:
         return
-    deadline = time.monotonic() + SECONDS
+    deadline = time.thread_time() + SECONDS
     machines = record(program, held.check.project.workspace, targets, replace(limits, seconds=SECONDS), deadline)
     for target in targets:
         seen = [machine.seen[spot] for machine in machines if (spot := spot_of(target)) in machine.seen]

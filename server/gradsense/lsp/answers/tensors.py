@@ -36,7 +36,7 @@ def describe(held: Held, request: DescribeTensor, limits: Limits) -> TensorBooks
     if node is None:
         return None
     wanted = _uses_of(program, node) if isinstance(node, ast.arg) else [node]
-    deadline = time.monotonic() + SECONDS
+    deadline = time.thread_time() + SECONDS
     workspace = held.check.project.workspace
     for machine in reversed(record(program, workspace, wanted, replace(limits, seconds=SECONDS), deadline)):
         for one in wanted:
