@@ -17,12 +17,15 @@ import traceback
 from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from gradsense.garbage import collect_seldom
+from gradsense.garbage import Pauses, collect_seldom
 from gradsense.lsp import wire
 from gradsense.lsp.kept_code import kept_code
 
 if TYPE_CHECKING:
     from gradsense.lsp.messages import Reply, Request
+
+PAUSE = 1.0
+"""Seconds without a request after which garbage is looked for."""
 
 
 class Engine(Protocol):
@@ -54,10 +57,16 @@ def main(engine: str) -> None:
     gc.disable()
     with kept_code(engine.rpartition(":")[2]):
         serving = _load(engine)
-    gc.freeze()
     gc.enable()
+    pauses, is_tidy = Pauses(), True
     while True:
-        request = inbox.get()
+        try:
+            request = inbox.get(timeout=None if is_tidy else PAUSE)
+        except queue.Empty:
+            pauses.collect()
+            is_tidy = True
+            continue
+        is_tidy = False
         try:
             reply = serving.answer(request, lambda: not inbox.empty())
         except Exception as error:

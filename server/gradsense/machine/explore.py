@@ -249,7 +249,7 @@ class Explorer:
             if unit.node in called:
                 continue
             called.add(unit.node)
-            yield unit, any(other.node not in called for other in of_class[unit.cls])
+            yield unit, unit.cls is not None and any(other.node not in called for other in of_class[unit.cls])
             if unit.node in self._outcomes:
                 called |= self._outcomes[unit.node].found.called
 

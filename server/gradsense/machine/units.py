@@ -182,7 +182,8 @@ def _classes(body: Iterable[ast.stmt]) -> Iterator[ast.ClassDef]:
             yield statement
         if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
             for name in ("body", "orelse", "finalbody"):
-                yield from _classes(getattr(statement, name, None) or ())
+                if part := getattr(statement, name, None):
+                    yield from _classes(part)
 
 
 def _open(made: Instance, cls: ClassValue) -> None:

@@ -234,12 +234,16 @@ def shift_all(places: Iterable[dict[str, int]], delta: int) -> None:
         fields["end_lineno"] += delta
 
 
-def moved(tree: ast.AST, stretch: Stretch) -> None:
+def move(node: ast.AST, stretch: Stretch) -> None:
     """Moves a node that is in the tree no more to where its lines are after an edit."""
-    for fields in fields_of(tree):
-        if "lineno" in fields:
-            fields["lineno"] = stretch.moved(fields["lineno"])
-            fields["end_lineno"] = stretch.moved(fields["end_lineno"])
+    fields = vars(node)
+    fields["lineno"] = stretch.moved(fields["lineno"])
+    fields["end_lineno"] = stretch.moved(fields["end_lineno"])
+
+
+def placed_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """A node and all in it that stand at places of their own."""
+    return (node for node in ast.walk(tree) if hasattr(node, "lineno"))
 
 
 def fields_of(tree: ast.AST) -> Iterator[dict[str, int]]:

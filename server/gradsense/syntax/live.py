@@ -7,6 +7,7 @@ program says something else now.
 from __future__ import annotations
 
 import ast
+import weakref
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,8 @@ from gradsense.syntax.grafting import (
     fields_of,
     first_line_of,
     last_line_of,
-    moved,
+    move,
+    placed_nodes,
     shift,
     shift_all,
 )
@@ -118,7 +120,8 @@ class LiveModule:
     def _take(self, source: Source) -> None:
         """Reads everything, and keeps nothing."""
         self.module = parse(source)
-        self._gone: list[ast.stmt] = []
+        # Nodes that are in the tree no more, while findings hold on to them.
+        self._gone: list[weakref.ref[ast.AST]] = []
         self._places: dict[ast.stmt, list[dict[str, int]]] = {}
         # What can be changed in part: a text without cells, read as Python reads it.
         whole = _is_plain(source) and isinstance(attempt(source.text), ast.Module) if self.module.problems else True
@@ -227,9 +230,12 @@ class LiveModule:
             shift_all(places, delta)
 
     def _settle(self, grafting: Grafting, source: Source, problems: tuple[Problem, ...]) -> Edit:
-        for statement in [*self._gone, *grafting.gone]:
-            moved(statement, grafting.stretch)
-        self._gone += grafting.gone
+        self._gone += [weakref.ref(node) for statement in grafting.gone for node in placed_nodes(statement)]
+        grafting.gone.clear()
+        held = [(ref, node) for ref in self._gone if (node := ref()) is not None]
+        for _, node in held:
+            move(node, grafting.stretch)
+        self._gone = [ref for ref, _ in held]
         before = (self.broken, self.broken_outside)
         self.source.become(source)
         self.module = ParsedModule(self.source, self.module.tree, problems)
