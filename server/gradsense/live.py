@@ -87,6 +87,7 @@ class LiveCheck:
     def names_changed(self) -> None:
         """Takes note that imports may find other files than before."""
         if self._explorer is not None:
+            self._explorer.cells_changed(0)
             self._explorer.all_changed()
 
     def _start(self) -> None:
@@ -120,6 +121,8 @@ class LiveCheck:
         explorer.frozen = set(self._live.broken)
         explorer.frozen_level = self._live.broken_outside
         self._edited = set(edit.functions)
+        if edit.first_cell is not None:
+            explorer.cells_changed(edit.first_cell)
         if not edit.nothing:
             explorer.changed(edit.functions, edit.outside)
         if edit.stretch.delta:

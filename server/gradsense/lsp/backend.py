@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from gradsense.lsp.messages import Reply, Request
 from gradsense.lsp.worker_process import WorkerProcess
 
-TIME_LIMIT = 10.0
-"""Seconds that one request may take once the worker is up."""
+TIME_LIMIT = 30.0
+"""Seconds that one request may take once the worker is up. The analysis bounds itself by a few seconds of processor
+time, which are several times as many on a busy machine."""
 
 START_LIMIT = 30.0
 """Seconds more for the first request of a worker, which loads the analysis first."""

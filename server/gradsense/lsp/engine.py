@@ -56,7 +56,7 @@ SETTINGS_LIVE = 2.0
 """Seconds for which settings files are not looked at again."""
 
 LIMITS = Limits(seconds=5.0)
-"""Half of what the server allows: an answer in part is better than a worker that is ended."""
+"""Far less than the server allows: an answer in part is better than a worker that is ended."""
 
 
 def _nobody() -> bool:

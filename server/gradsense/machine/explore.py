@@ -86,6 +86,8 @@ class Explorer:
         self._known_units: list[Unit] | None = None
         self._was_seen = False
         self._places: set[tuple[int, int]] = set()
+        # What a second run of a cell came to, by its position, and what was known then.
+        self._reruns: dict[int, tuple[Facts, list[Event]]] = {}
 
     # ------------------------------------------------------------------ changes
 
@@ -114,6 +116,10 @@ class Explorer:
             if node in functions or not functions.isdisjoint(outcome.found.called):
                 outcome.stale = True
 
+    def cells_changed(self, first: int) -> None:
+        """Takes note that cells of a notebook changed, from one position on; `changed` is told as well."""
+        self._reruns = {position: kept for position, kept in self._reruns.items() if position < first}
+
     def all_changed(self) -> None:
         """Takes note that everything may be different."""
         self.is_seen = self.is_settled = False
@@ -123,6 +129,7 @@ class Explorer:
     def file_changed(self, path: str) -> None:
         """Takes note that a file of the workspace changed, named by its real path."""
         if any(path in outcome.found.files for outcome in self._outcomes.values()):
+            self._reruns.clear()
             self.all_changed()
 
     def moved(self, line: Callable[[int], int]) -> None:
@@ -275,9 +282,7 @@ class Explorer:
             found.walks_by_itself = bool(machines[0].walks)
             if whole:
                 for cell in machines[0].walking_cells[:RERUN_CELLS]:
-                    again = paths.machine({}, until)
-                    again.rerun_cell(cell)
-                    found.events += [e for e in again.events if e.rerun and e.raises]
+                    found.events += self._rerun(cell, paths, until)
         learnt = {site: fact for site, fact in knowledge.facts.items() if site not in start.facts}
         outcome = Outcome(
             found,
@@ -292,6 +297,18 @@ class Explorer:
         if self.is_cautious and not outcome.whole:
             outcome.go_on_from(self._outcomes.get(node))
         self._outcomes[node] = outcome
+
+    def _rerun(self, cell: int, paths: Paths, until: float) -> list[Event]:
+        """What raises when a cell is run a second time; that depends on no cell behind it."""
+        facts = dict(paths.knowledge.facts)
+        kept = self._reruns.get(cell)
+        if kept is None or kept[0] != facts:
+            again = paths.machine({}, until)
+            again.rerun_cell(cell)
+            kept = (facts, [e for e in again.events if e.rerun and e.raises])
+            if not again.left_out:
+                self._reruns[cell] = kept
+        return kept[1]
 
     def _give_up_level(self, paths: Paths, first: Machine, until: float) -> None:
         """Chooses where units start whose module level does what cannot be undone, and has to be run before each.

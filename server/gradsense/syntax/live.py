@@ -26,7 +26,7 @@ from gradsense.syntax.grafting import (
     shift_all,
 )
 from gradsense.syntax.parse import ParsedModule, parse
-from gradsense.syntax.source import Source
+from gradsense.syntax.source import Cell, Source
 from gradsense.syntax.spans import Problem
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
@@ -43,12 +43,14 @@ class Edit:
         outside: whether anything outside of functions changed: definitions, classes, the module level.
         stretch: the lines that changed.
         again: nothing was kept; the module is another object.
+        first_cell: the position of the first cell of a notebook that may say something else; None for a file.
     """
 
     stretch: Stretch
     functions: set[Definition] = field(default_factory=set)
     outside: bool = False
     again: bool = False
+    first_cell: int | None = None
 
     @property
     def nothing(self) -> bool:
@@ -102,10 +104,12 @@ class LiveModule:
         before = self.source
         stretch = Stretch.between(before.lines, source.lines)
         if self._rigid or not _is_plain(source):
-            again = not stretch.is_empty or before.cells != source.cells
-            if again:
+            if stretch.is_empty and before.cells == source.cells:
+                return Edit(stretch)
+            edit = self._update_cells(source, stretch)
+            if edit is None:
                 self._take(source)
-            return Edit(stretch, again=again)
+            return edit or Edit(stretch, again=True)
         edit = Edit(stretch)
         if not stretch.is_empty:
             part = self._update_part(source, stretch) if self._exact else None
@@ -130,6 +134,36 @@ class LiveModule:
         self._exact = whole
         self._unread: list[tuple[int, int]] = []
         self._find_broken()
+
+    def _update_cells(self, source: Source, stretch: Stretch) -> Edit | None:
+        """Reads a notebook, and keeps the nodes of what says the same; None where it has to begin anew.
+
+        What is half written keeps its findings only in the cell that is being edited: one that was broken before may
+        stay so for ever.
+        """
+        before = self.source.cells
+        if not (before and source.cells):
+            return None
+        fresh = parse(source)
+        cell = source.cell_of(min(stretch.start + 1, len(source.lines)))
+        for problem, line in ((p, p.line) for p in fresh.problems):
+            if cell is None or source.cell_of(line) != cell or problem.last_line > cell.last_line:
+                return None
+        for old in self.module.problems:
+            if cell is None or source.cell_of(stretch.moved(old.line)) != cell:
+                return None
+        unsure = frozenset(self.source.rewrites) | _lines_of(self.module.problems)
+        fresh_unsure = frozenset(source.rewrites) | _lines_of(fresh.problems)
+        grafting = Grafting(self.source.lines, source.lines, stretch, unsure, fresh_unsure)
+        body = self.module.tree.body
+        body[:] = grafting.merge(list(body), fresh.tree.body)
+        edit = self._settle(grafting, source, fresh.problems)
+        if _are_moved(before, source.cells, stretch):
+            edit.first_cell = 0 if cell is None else source.cells.index(cell)
+        else:
+            # Which cell a statement is in counts as well.
+            edit.outside, edit.first_cell = True, 0
+        return edit
 
     def _update_all(self, source: Source, stretch: Stretch) -> Edit:
         """Reads everything, and keeps the nodes of what says the same."""
@@ -253,7 +287,7 @@ class LiveModule:
     def _find_broken(self) -> None:
         self.broken: set[Definition] = set()
         self.broken_outside = False
-        if self._rigid or not self.module.problems:
+        if (self._rigid and not self.source.cells) or not self.module.problems:
             return
         functions = list(outermost_functions(self.module.tree.body))
         for problem in self.module.problems:
@@ -284,6 +318,13 @@ def outermost_functions(body: Iterable[ast.stmt]) -> Iterator[Definition]:
                 yield from outermost_functions(handler.body)
             for case in getattr(statement, "cases", ()):
                 yield from outermost_functions(case.body)
+
+
+def _are_moved(before: Sequence[Cell], after: Sequence[Cell], stretch: Stretch) -> bool:
+    """Whether cells begin where they began, moved by an edit."""
+    return len(before) == len(after) and all(
+        stretch.moved(old.first_line) == new.first_line for old, new in zip(before, after, strict=True)
+    )
 
 
 def _is_plain(source: Source) -> bool:
