@@ -318,7 +318,7 @@ class Expressions(Calls):
         if isinstance(node.op, ast.Not):
             known = self.truth(value)
             if isinstance(value, LoopIndex):
-                self.number_looks += 1
+                self.index_looks += 1
                 return value.position == 0
             return a_number() if known is None else not known
         if isinstance(value, Tensor):
@@ -473,7 +473,7 @@ class Expressions(Calls):
             inside = self._contains(right, left)
             return inside if inside is None or isinstance(op, ast.In) else not inside
         if isinstance(left, LoopIndex) or isinstance(right, LoopIndex):
-            self.number_looks += 1
+            self.index_looks += 1
             return _compare_index(type(op), left, right)
         if isinstance(left, External) and isinstance(right, External) and isinstance(op, (ast.Eq, ast.NotEq)):
             return (left.name == right.name) is isinstance(op, ast.Eq)

@@ -76,15 +76,19 @@ class Measure:
         return self._sizes == other._sizes and (self._numbers is None or self._numbers == other._numbers)
 
 
-def _numbers(machine: Machine) -> list[tuple[str, object]]:
-    """The whole numbers that variables and attributes of live scopes hold, and how many things their containers do."""
+def _numbers(machine: Machine, indices: bool) -> list[tuple[str, object]]:
+    """The whole numbers that variables and attributes of live scopes hold, and how many things their containers do.
+
+    Args:
+        indices: whether the indices of loops of unknown length count, too.
+    """
     found: list[tuple[str, object]] = []
     seen: set[int] = set()
 
     def look(name: str, value: Value) -> None:
         if type(value) is int:
             found.append((name, value))
-        elif isinstance(value, LoopIndex):
+        elif indices and isinstance(value, LoopIndex):
             found.append((name, value.position))
         elif isinstance(value, (ListValue, DictValue)):
             found.append((name, len(value.items)))
@@ -152,7 +156,7 @@ class Tracker:
     def _begin_pass(self) -> None:
         machine = self.machine
         self._events, self._branches = len(machine.events), len(machine.branches)
-        self._looks = machine.number_looks
+        self._looks, self._index_looks = machine.number_looks, machine.index_looks
         self._work_before = self._work()
         # What of the pass was done in loops inside, which came to be steady.
         self._work_inside = [0] * len(self._work_before)
@@ -165,7 +169,7 @@ class Tracker:
             len(machine.walks),
             len(machine.steps),
             machine.attributes_set,
-            machine.number_looks,
+            machine.number_looks + machine.index_looks,
             len(machine.events),
         ]
 
@@ -185,9 +189,9 @@ class Tracker:
         if len(self.measures) >= 3:
             return
         machine = self.machine
-        compared = self._compared()
         slots = alive(machine) if machine.node_count > self.first_node else {}
-        measure = Measure(slots, _numbers(machine) if compared else None)
+        indices = machine.index_looks > self._index_looks
+        measure = Measure(slots, _numbers(machine, indices) if self._compared() else None)
         before = self.measures[-1] if self.measures else machine.settled.get(self._spot) if self._spot else None
         self.measures.append(measure)
         if before is not None:
@@ -200,7 +204,8 @@ class Tracker:
 
     def _compared(self) -> bool:
         """Whether the pass looked at a number."""
-        return self.machine.number_looks > self._looks
+        machine = self.machine
+        return machine.number_looks > self._looks or machine.index_looks > self._index_looks
 
     def _nothing_new(self) -> bool:
         """Whether the pass met nothing that was not met before it."""

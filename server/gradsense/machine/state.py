@@ -127,6 +127,8 @@ class State(Walking):
         self.reached_later = False
         # How often the course of the program hung on a number that a count of passes may come to.
         self.number_looks = 0
+        # How often it hung on the index of a loop of unknown length.
+        self.index_looks = 0
         # How often an attribute of an object was set.
         self.attributes_set = 0
         # What was there when a loop inside another loop was left, by the run of the loop around.
