@@ -6,7 +6,14 @@ import ast
 from collections.abc import Sequence
 
 from gradsense.machine import library, strides
-from gradsense.machine.events import GradOfNonLeaf, GradOfNonLeafUsed, RequiresGradOfNonLeaf, SavedRead, ScalarIndexed
+from gradsense.machine.events import (
+    GradOfNonLeaf,
+    GradOfNonLeafUsed,
+    RequiresGradOfNonLeaf,
+    SavedRead,
+    ScalarIndexed,
+    UselessMutation,
+)
 from gradsense.machine.graph import Cut, Storage, Tensor, Write
 from gradsense.machine.limits import MOST_HELD, SIZE
 from gradsense.machine.place import Place
@@ -48,6 +55,12 @@ SAVED_TENSORS = frozenset(
     """self result other input weight mat1 mat2 target index indices mask condition output tensor1 tensor2 exponent vec
     batch1 batch2 tensors result0 result1 result2 query key value mean rstd running_mean running_var end
     grad_output""".split()
+)
+
+
+# What people write for `requires_grad`.
+MISSPELT = frozenset(
+    "require_grad requires_grads requires_gradient require_gradient required_grad require_grads".split()
 )
 
 
@@ -345,6 +358,10 @@ class Access(State):
             if value.is_module:
                 if self._set_child(value, name, new, target):
                     return
+                if name == "requires_grad" and isinstance(new, bool) and self._receiver_name(target) != "self":
+                    what = "a module has no `requires_grad`, its parameters have"
+                    instead = f"{self._receiver_name(target)}.requires_grad_({new})"
+                    self.report(UselessMutation(place=self.here(target), what=what, instead=instead))
                 self._note_member(value, name, value.attributes.get(name), new, target)
             value.attributes[name] = new
             shown = f"{self._receiver_name(target)}.{name}"
@@ -382,7 +399,9 @@ class Access(State):
 
     def _note_member(self, owner: Instance, name: str, before: Value, new: Value, target: ast.AST) -> None:
         """Notes what an optimizer will not know of: layers in plain containers, and layers that came after it."""
-        if isinstance(new, (ListValue, tuple, DictValue)):
+        if isinstance(new, Tensor) and new.leaf and new.needs is YES and not new.parameter and new.base is None:
+            self.plain_leaves.append((owner, name, self.here(target)))
+        elif isinstance(new, (ListValue, tuple, DictValue)):
             if any(isinstance(part, Instance) and part.is_module for part in parts_of(new)):
                 self.plainly_held.append((owner, name, self.here(target)))
         elif isinstance(new, Instance) and new.is_module and isinstance(before, Instance) and self.optimizers:
@@ -410,6 +429,10 @@ class Access(State):
                 tensor.gradient = new if isinstance(new, Tensor) else None
         elif name == "requires_grad":
             self.set_requires_grad(tensor, self.truth(new) if not isinstance(new, Unknown) else None)
+        elif name in MISSPELT:
+            instead = f"{self._receiver_name(self.node)}.requires_grad"
+            event = UselessMutation(place=self.here(), what=f"a tensor has no `{name}`", instead=instead)
+            self.report(event)
         elif name == "data":
             tensor.storage = new.storage if isinstance(new, Tensor) else Storage()
 

@@ -24,7 +24,7 @@ from gradsense.machine.events import (
 from gradsense.machine.graph import Cut, Forward, Node, Store, Tensor, Walk
 from gradsense.machine.graph_search import reachable_without
 from gradsense.machine.library import module_methods
-from gradsense.machine.place import Place, PlaceKey
+from gradsense.machine.place import Epoch, Place, PlaceKey
 from gradsense.machine.story import holder, in_frame_of
 from gradsense.machine.tri import YES
 from gradsense.machine.values import Instance, Optimizer, parts_of
@@ -63,14 +63,27 @@ def _discarded(machine: Machine) -> None:
         key = walk.place.key
         lost[key] = lost.get(key, 0) + 1
         again[key] = again.get(key, 0) + (bool(walk.epoch) and not other_pass and not walk.partial)
-        idle = any(at > order and walk.lost_leaves & set(o.parameters) for o, at in machine.idle_steps)
+        idle = any(at > order and walk.lost_leaves & set(o.parameters) for o, at, *_ in machine.idle_steps)
         found.setdefault(key, (walk, place, idle and not other_pass))
     for key, (walk, place, idle) in found.items():
         used_walks = sum(1 for w in machine.walks if w.place.key == key and w.used_leaves)
         if lost[key] >= used_walks:
             event = GradientsDiscarded(place=place, walk=walk, idle=idle, always=again[key] > 1)
+            event.early = _step_before_all(machine, key)
+            event.idle = event.idle or event.early is not None
             event.also = [(walk.place, "walked here")]
             machine.events.append(event)
+
+
+def _step_before_all(machine: Machine, key: PlaceKey) -> Place | None:
+    """The step that comes before the walk in every pass, and finds no gradient."""
+    walks = [walk for walk in machine.walks if walk.place.key == key]
+    early: list[Place] = []
+    for walk in walks:
+        early += [
+            s for _, at, s, epoch in machine.idle_steps if at < walk.order and walk.epoch and epoch == walk.epoch
+        ][-1:]
+    return early[-1] if len(walks) == len(early) > 1 else None
 
 
 def _dead_terms(machine: Machine) -> None:
@@ -208,6 +221,14 @@ def _not_optimized(machine: Machine) -> None:
 
     for module, optimizer, place in machine.replaced:
         look(module, optimizer, "replaced", place)
+    for owner, name, place in machine.plain_leaves:
+        beside = {t for _, t in module_methods.tensors(owner)}
+        steps = [o for o in machine.optimizers if beside & set(o.parameters)]
+        leaf = owner.attributes.get(name)
+        given = [*leaf.contributions, *leaf.spent] if isinstance(leaf, Tensor) and leaf not in held else []
+        if isinstance(leaf, Tensor) and steps and given and not any(c.used for c in given):
+            event = NotOptimized(place=place, parameter=leaf, how="tensor", optimizer=steps[0].made, walk=given[0].walk)
+            machine.events.append(event)
     for owner, name, place in machine.plainly_held:
         beside = {t for _, t in module_methods.tensors(owner)}
         steps = [o for o in machine.optimizers if beside & set(o.parameters)]
@@ -261,11 +282,15 @@ def _only_last_is_walked(
     machine: Machine, instances: list[tuple[Store, Tensor]], trained: set[Tensor], escaped: int
 ) -> bool:
     """Whether a loop without a step in it computes a loss in each pass, and the last one alone is walked after it."""
+    by_run: dict[Epoch, list[tuple[Store, Tensor]]] = {}
+    for one in instances:
+        by_run.setdefault(one[0].epoch[:-1], []).append(one)
+    if len(by_run) > 1:
+        return all(_only_last_is_walked(machine, run, trained, escaped) for run in by_run.values())
     if len(instances) < 2:
         return False
     *earlier, (store, last) = instances
-    loops = {s.epoch[:-1] for s, _ in instances}
-    if len(loops) > 1 or not store.epoch or len({s.epoch for s, _ in instances}) < len(instances):
+    if not store.epoch or len({s.epoch for s, _ in instances}) < len(instances):
         return False
     if any(s.epoch in machine.step_epochs for s, _ in instances) or last.node is None or last.node.walked is None:
         return False

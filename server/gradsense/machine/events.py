@@ -460,6 +460,7 @@ class GradientsDiscarded(Event):
     Attributes:
         idle: the step that follows finds no gradient at all.
         always: so it is in every pass of a loop, before a step of that pass.
+        early: the step that stands before the walk in the same pass, and finds no gradient.
     """
 
     silent = True
@@ -467,6 +468,11 @@ class GradientsDiscarded(Event):
     walk: Walk
     idle: bool = False
     always: bool = False
+    early: Place | None = None
+
+    @property
+    def culprit(self) -> Place:
+        return self.early or self.place
 
 
 @dataclass(eq=False, kw_only=True)
@@ -531,14 +537,18 @@ class NothingToStep(Event):
     optimizer: Place
     walk: Walk
 
+    @property
+    def culprit(self) -> Place:
+        return self.optimizer
+
 
 @dataclass(eq=False, kw_only=True)
 class NotOptimized(Event):
     """A parameter gets gradients and no optimizer steps it, although that of its module steps what is beside it.
 
     Attributes:
-        how: `list` (a module holds its layer in a plain list, tuple or dictionary) or `replaced` (the module was put
-            in the place of another one after the optimizer was made).
+        how: `list` (a module holds its layer in a plain list, tuple or dictionary), `replaced` (the module was put in
+            the place of another one after the optimizer was made) or `tensor` (a tensor that is no `nn.Parameter`).
         optimizer: where the optimizer was made.
         walk: the walk that gave it a gradient.
     """
@@ -633,11 +643,16 @@ class DiscardedResult(Event):
 
 @dataclass(eq=False, kw_only=True)
 class UselessMutation(Event):
-    """A statement that looks like a change and is none: `x.requires_grad` … `optimizer.zero_grad` without a call."""
+    """A statement that looks like a change and is none: `x.requires_grad` … `optimizer.zero_grad` without a call.
+
+    Attributes:
+        instead: what to write in its place.
+    """
 
     silent = True
 
     what: str
+    instead: str = ""
 
 
 @dataclass(eq=False, kw_only=True)

@@ -154,6 +154,8 @@ class State(Walking):
         self.doubts: dict[tuple[object, ...], str] = {}
         # Modules that hold others in a plain container: the holder, the attribute, and where it was set.
         self.plainly_held: list[tuple[Instance, str, Place]] = []
+        # Leaves that need grad and are no parameters, as attributes of modules: the module, the attribute, where.
+        self.plain_leaves: list[tuple[Instance, str, Place]] = []
         # Modules that took another's place after an optimizer had its parameters: the new one, the optimizer, where.
         self.replaced: list[tuple[Instance, Optimizer, Place]] = []
         # A cell of a notebook is being run for the second time.

@@ -22,7 +22,7 @@ from gradsense.machine.state import (
     ReturnSignal,
 )
 from gradsense.machine.trees import nodes_of
-from gradsense.machine.tri import NO, tri
+from gradsense.machine.tri import NO, YES, tri
 from gradsense.machine.values import (
     BoundMethod,
     ClassValue,
@@ -173,7 +173,7 @@ class Statements(Expressions):
 
     def _is_displayed(self, node: ast.expr) -> bool:
         """Whether the expression ends a notebook's cell, which shows its value."""
-        for cell in self.source.cells:
+        for cell in self.source.cells if node.col_offset == 0 else ():
             if cell.first_line <= node.lineno < cell.first_line + cell.line_count:
                 end = getattr(node, "end_lineno", node.lineno)
                 rest = self.source.lines[end : cell.first_line + cell.line_count - 1]
@@ -188,7 +188,8 @@ class Statements(Expressions):
             or (isinstance(value.receiver, Tensor) and node.attr in ("backward", "detach_", "requires_grad_", "zero_"))
             or (isinstance(value.receiver, Instance) and node.attr in ("zero_grad", "eval", "train"))
         ):
-            self.report(UselessMutation(place=self.here(node), what=f"{node.attr} is named and not called"))
+            what, instead = f"{node.attr} is named and not called", f"{ast.unparse(node)}()"
+            self.report(UselessMutation(place=self.here(node), what=what, instead=instead))
 
     def _assign(self, node: ast.Assign) -> None:
         value = self.evaluate(node.value)
@@ -510,12 +511,15 @@ class Statements(Expressions):
             self.endless.add(loop)
         outer = self.epoch
         tracker = growth.Tracker(self.machine, node, len(items))
+        rebound = _rebound(node)
         alike, left = not exact or (isinstance(iterable, range) and len(iterable) > self.passes), False
         try:
             for number, item in enumerate(items):
                 self.epoch = (*outer, (loop, number))
                 self.node = node
                 self.assign(node.target, self.force(item), None)
+                if rebound is not None:
+                    self._note_lost_update(rebound)
                 try:
                     self.run_block(node.body)
                 except ContinueSignal:
@@ -535,6 +539,13 @@ class Statements(Expressions):
             self.endless.discard(loop)
             tracker.finish(all(isinstance(i, Instance) for i in items) and bool(items))
             self.short_loop = short
+
+    def _note_lost_update(self, target: ast.Name) -> None:
+        """`for p in params: p = p - lr * p.grad`: the variable gets the new value, and the parameter stays."""
+        held = self.get_name(target.id)[1]
+        if isinstance(held, Tensor) and held.leaf and held.needs is YES and not held.phantom:
+            what = f"the loop's variable is set, and not the tensor that `{target.id}` was"
+            self.report(UselessMutation(place=self.here(target), what=what))
 
     def _for_generator(self, node: ast.For | ast.AsyncFor, iterable: GeneratorValue, start: Value = None) -> None:
         """A loop over a generator, whose body runs between its yields.
@@ -730,6 +741,25 @@ def _leaves(body: list[ast.stmt]) -> bool:
         )
         return name in _ENDING_CALLS
     return False
+
+
+def _rebound(loop: ast.For | ast.AsyncFor) -> ast.Name | None:
+    """The loop's own variable where the body sets it to itself plus or minus something, and nothing reads it then."""
+    for number, statement in enumerate(loop.body):
+        if not isinstance(statement, ast.Assign) or len(statement.targets) > 1:
+            continue
+        target, value = statement.targets[0], statement.value
+        if not isinstance(target, ast.Name) or not isinstance(value, ast.BinOp):
+            continue
+        own = isinstance(value.left, ast.Name) and value.left.id == target.id
+        looped = any(isinstance(part, ast.Name) and part.id == target.id for part in nodes_of(loop.target))
+        if not own or not looped or not isinstance(value.op, ast.Add | ast.Sub):
+            continue
+        after = [part for later in loop.body[number + 1 :] for part in nodes_of(later)]
+        bases = {id(part.value) for part in after if isinstance(part, ast.Attribute) and part.attr == "grad"}
+        if not any(isinstance(part, ast.Name) and part.id == target.id and id(part) not in bases for part in after):
+            return target
+    return None
 
 
 def _is_periodic(test: ast.expr) -> bool:

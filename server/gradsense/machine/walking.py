@@ -59,7 +59,7 @@ class Walking(Books):
         self.optimizers: list[Optimizer] = []
         self.steps: list[tuple[Optimizer, Place, int]] = []
         # Steps that found no gradient in any parameter.
-        self.idle_steps: list[tuple[Optimizer, int]] = []
+        self.idle_steps: list[tuple[Optimizer, int, Place, Epoch]] = []
         # Walks that kept a graph into which a later pass walked: the walk, and a node of that graph.
         self.hidden: dict[tuple[object, ...], tuple[Walk, Node]] = {}
 

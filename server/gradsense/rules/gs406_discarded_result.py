@@ -4,7 +4,8 @@
 
 `x.detach()`, `x.clamp(0)`, `x.to(device)` return a new tensor and leave `x` as it is. As a statement of their own they
 do nothing at all. So it is with a method that is named and not called, such as `optimizer.zero_grad` or
-`loss.backward` without its brackets.
+`loss.backward` without its brackets, with an attribute that torch does not know (`p.require_grad = False`,
+`model.requires_grad = False`), and with an update of a loop's own variable (`for p in params: p = p - lr * p.grad`).
 
 ## Fails
 
@@ -60,6 +61,7 @@ from gradsense.machine.events import DiscardedResult, UselessMutation
 from gradsense.rules.base import Rule
 from gradsense.rules.editing import Code, code_of, unsafe
 from gradsense.rules.wording import quoted
+from gradsense.syntax.edits import TextEdit
 
 
 class DiscardedResultRule(Rule[DiscardedResult | UselessMutation]):
@@ -77,10 +79,13 @@ class DiscardedResultRule(Rule[DiscardedResult | UselessMutation]):
         expression = code.expression(event.place.node)
         statement = code.statement(event.place.node)
         if isinstance(event, UselessMutation):
-            if isinstance(expression, ast.Attribute):
-                text = f"{code.text(expression)}()"
-                edits = replace_expression(code.source, code.tree, expression, text)
-                yield from unsafe(f"Call it: {quoted(text)}", edits)
+            called = event.instead.endswith(")")
+            if called and isinstance(statement, ast.Assign):
+                change = (TextEdit(code.source.path, code.source.span_of(statement), event.instead),)
+                yield from unsafe(f"Call {quoted(event.instead)}", change)
+            elif event.instead and isinstance(expression, ast.Attribute):
+                edits = replace_expression(code.source, code.tree, expression, event.instead)
+                yield from unsafe(f"{'Call it:' if called else 'Set'} {quoted(event.instead)}", edits)
         elif isinstance(statement, ast.Expr):
             edits = assign_result(code.source, code.tree, statement)
             kept = list(unsafe(f"Keep the result of `{event.method}()`", edits))

@@ -70,10 +70,14 @@ class GradientsDiscardedRule(Rule[GradientsDiscarded]):
 
     def message(self, event: GradientsDiscarded) -> str:
         where = line_of(event.walk.place, event.culprit)
+        if event.early is not None:
+            return f"this step finds no gradient: what the walk on {where} brings is zeroed before the next one"
         return f"what the walk on {where} put into `.grad` is zeroed here before any step uses it"
 
     def related(self, event: GradientsDiscarded) -> Iterable[tuple[Place, str]]:
         yield event.walk.place, "walked here"
+        yield event.place, "zeroed here"
 
     def fixes(self, event: GradientsDiscarded) -> Iterator[Fix]:
-        yield from zero_after_step(event.place)
+        if event.early is None:
+            yield from zero_after_step(event.place)

@@ -69,7 +69,7 @@ from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
 from gradsense.rules.finding import Severity
 from gradsense.rules.repairs.cuts import uncut
-from gradsense.rules.wording import tensor_name
+from gradsense.rules.wording import line_of, tensor_name
 
 
 class GradientCut(Rule[NeverReached | NothingToStep]):
@@ -86,7 +86,8 @@ class GradientCut(Rule[NeverReached | NothingToStep]):
 
     def message(self, event: NeverReached | NothingToStep) -> str:
         if isinstance(event, NothingToStep):
-            return "no walk gives any parameter of this optimizer a gradient: the step changes nothing"
+            where = line_of(event.place, event.culprit)
+            return f"no walk gives any parameter of this optimizer a gradient: the step on {where} changes nothing"
         parameter = tensor_name(event.parameter, "a parameter that the optimizer steps")
         if event.cut.how in ZERO_GRADIENT:
             return f"the gradient of `{event.cut.how}` is zero everywhere: {parameter} never moves"
@@ -94,7 +95,7 @@ class GradientCut(Rule[NeverReached | NothingToStep]):
 
     def related(self, event: NeverReached | NothingToStep) -> Iterable[tuple[Place, str]]:
         if isinstance(event, NothingToStep):
-            yield event.optimizer, "the optimizer is made here"
+            yield event.place, "stepped here"
             yield event.walk.place, "walked here"
             return
         yield event.parameter.made, "the parameter is made here"

@@ -3,8 +3,9 @@
 ## What happens
 
 `parameters()` lists what `nn.Module` registered: attributes that are modules or parameters, and what `ModuleList`,
-`ModuleDict` and their kin hold. Layers in a plain list or dictionary are not among them. Nor are layers that took
-another's place after the optimizer was made: the optimizer still holds the old ones. The backward fills their `.grad`,
+`ModuleDict` and their kin hold. Layers in a plain list or dictionary are not among them, nor is a tensor that requires
+grad and is no `nn.Parameter`. Nor are layers that took another's place after the optimizer was made: the optimizer
+still holds the old ones. The backward fills their `.grad`,
 nothing raises, and they stay as they were initialised.
 
 ## Fails
@@ -74,7 +75,7 @@ print(torch.equal(before, net.layers[0].weight))
 
 ## Fixes
 
-- `nn.ModuleList` around the list: unsafe, as it changes what is trained.
+- `nn.ModuleList` around the list, `nn.Parameter` around the tensor: unsafe, as they change what is trained.
 """
 
 from __future__ import annotations
@@ -101,6 +102,10 @@ class NotOptimizedRule(Rule[NotOptimized]):
         where = line_of(event.optimizer, event.culprit)
         if event.how == "replaced":
             return f"the optimizer from {where} holds the parameters of the layer that was here: it never steps these"
+        if event.how == "tensor":
+            return (
+                f"a tensor is not among `parameters()` without `nn.Parameter`: the optimizer on {where} never steps it"
+            )
         return f"layers in a plain container are not among `parameters()`: the optimizer on {where} never steps them"
 
     def related(self, event: NotOptimized) -> Iterable[tuple[Place, str]]:
@@ -111,6 +116,11 @@ class NotOptimizedRule(Rule[NotOptimized]):
         code = code_of(event.place)
         statement = code.statement(event.place.node)
         value = statement.value if isinstance(statement, ast.Assign | ast.AnnAssign) else None
+        if event.how == "tensor" and value is not None:
+            wrapper = spelling(code.tree, value, "torch.nn.Parameter")
+            if wrapper is not None:
+                edits = replace_expression(code.source, code.tree, value, f"{wrapper}({code.text(value)})")
+                yield from unsafe("Make it a parameter: `nn.Parameter`", edits)
         if event.how == "list" and isinstance(value, ast.List | ast.ListComp | ast.Tuple):
             wrapper = spelling(code.tree, value, "torch.nn.ModuleList")
             if wrapper is not None:

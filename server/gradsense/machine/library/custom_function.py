@@ -6,8 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from gradsense.machine.events import DirtyNotReturned, SilentlyModified
-from gradsense.machine.graph import Saved, Tensor
+from gradsense.machine.graph import Cut, Saved, Tensor
 from gradsense.machine.place import Place
+from gradsense.machine.trees import nodes_of
 from gradsense.machine.tri import NO, YES, any_of
 from gradsense.machine.values import ClassValue, Function, Instance, Unknown, Value
 
@@ -58,8 +59,33 @@ def apply(
     if needs is not NO:
         _check_written(machine, noted, node)
     kept = [(t, place) for t, _, place in noted.saved]
+    unfed = _without_gradient(cls, arguments) if needs is not NO else []
+    inputs = [i for i in inputs if not any(i in cut.lost for cut in unfed)]
     finished = [_output(machine, o, outputs, inputs, noted, kept, node) for o in outputs]
+    for made in finished:
+        if isinstance(made, Tensor) and made.node is not None:
+            made.cuts = (*made.cuts, *unfed)
     return tuple(finished) if isinstance(result, tuple) else finished[0]
+
+
+def _without_gradient(cls: ClassValue, arguments: list[Value]) -> list[Cut]:
+    """The parameters for which every `return` of the backward gives None."""
+    backward = cls.find("backward") if cls.has("backward") else None
+    if not isinstance(backward, Function) or isinstance(backward.node, ast.Lambda):
+        return []
+    returned = [part.value for part in nodes_of(backward.node) if isinstance(part, ast.Return)]
+    rows = [value.elts for value in returned if isinstance(value, ast.Tuple)]
+    if not rows or len(rows) < len(returned) or any(len(row) != len(arguments) for row in rows):
+        return []
+    return [
+        Cut("return None", Place(backward.source, rows[0][index]), (given,))
+        for index, given in enumerate(arguments)
+        if isinstance(given, Tensor) and given.parameter and all(_is_none(row[index]) for row in rows)
+    ]
+
+
+def _is_none(value: ast.expr) -> bool:
+    return isinstance(value, ast.Constant) and value.value is None
 
 
 def _check_written(machine: Machine, noted: _Context, node: ast.AST | None) -> None:

@@ -382,6 +382,16 @@ def row_from_formulas(name: str) -> OpRow | None:
     return None if derivatives is None else derivatives.lookup(name)
 
 
+def _number_term(machine: Machine, name: str, number: Value) -> tuple[Tensor, ...]:
+    """What stands for a number that was a tensor of the graph, where it is added to a loss."""
+    cut = number.cut if isinstance(number, Unknown) and name in ("add", "sub") else None
+    if cut is None or not any(t.needs is YES and t.node is not None and "max" not in t.node.op for t in cut.lost):
+        return ()
+    term = machine.tensor(())
+    term.cuts = (cut,)
+    return (term,)
+
+
 def arithmetic(machine: Machine, name: str, left: Value, right: Value) -> Value:
     """An operator with at least one tensor."""
     tensors = [v for v in (left, right) if isinstance(v, Tensor)]
@@ -416,12 +426,13 @@ def arithmetic(machine: Machine, name: str, left: Value, right: Value) -> Value:
             else:
                 result = operate(machine, name, [left, right])
             if isinstance(result, Tensor) and name in ("add", "sub", "mul", "div"):
-                result.terms = (right,) if name != "div" else ()
+                result.terms = (right, *_number_term(machine, name, left)) if name != "div" else ()
             return result
     result = operate(machine, name, [left, right])
     if isinstance(result, Tensor):
         if name in ("add", "sub"):
-            result.terms = tuple(v for v in (left, right) if isinstance(v, Tensor))
+            terms = [v for v in (left, right) if isinstance(v, Tensor)]
+            result.terms = (*terms, *_number_term(machine, name, right))
         elif name in ("mul", "div") and not isinstance(right, Tensor):
             result.terms = (left,) if isinstance(left, Tensor) else ()
     return result

@@ -127,7 +127,7 @@ def _apply(machine: Machine, optimizer: Optimizer) -> None:
     stale = False
     ready = [p for p in optimizer.parameters if p.gradient is not None]
     if not any(p.has_gradient for p in ready):
-        machine.idle_steps.append((optimizer, machine.tick()))
+        machine.idle_steps.append((optimizer, machine.tick(), machine.here(), machine.epoch))
     for parameter in ready:
         machine.mark_write(parameter, "fused" if optimizer.fused else "step")
         if not stale and optimizer.complete and not parameter.phantom:
