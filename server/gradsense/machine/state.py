@@ -39,8 +39,8 @@ from gradsense.syntax.parse import ParsedModule
 FEW = 8
 
 if TYPE_CHECKING:
-    from gradsense.machine.growth import Measure, Tracker
     from gradsense.machine.interpreter import Machine
+    from gradsense.machine.passes import Measure, Tracker
 
 
 class ReturnSignal(Exception):

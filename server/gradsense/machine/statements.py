@@ -6,14 +6,16 @@ import ast
 from collections.abc import Callable
 from typing import Any, cast
 
-from gradsense.machine import growth, library
+from gradsense.machine import library
 from gradsense.machine.books import PathEnds
 from gradsense.machine.events import DiscardedResult, UselessMutation
 from gradsense.machine.expressions import TENSOR_OPERATORS, Expressions
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Tensor
+from gradsense.machine.growth import Growth
 from gradsense.machine.iteration import StopGenerator
 from gradsense.machine.limits import STACK
+from gradsense.machine.passes import Tracker
 from gradsense.machine.state import (
     CONTROL,
     BreakSignal,
@@ -60,7 +62,7 @@ class Statements(Expressions):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.growths: list[growth.Growth] = []
+        self.growths: list[Growth] = []
         # A loop over a known handful of items: what grows in it may end with it.
         self.short_loop = False
         self._runners: dict[type[ast.AST], Callable[[Any], None]] = {
@@ -510,7 +512,7 @@ class Statements(Expressions):
         if not exact:
             self.endless.add(loop)
         outer = self.epoch
-        tracker = growth.Tracker(self.machine, node, len(items))
+        tracker = Tracker(self.machine, node, len(items))
         rebound = _rebound(node)
         alike, left = not exact or (isinstance(iterable, range) and len(iterable) > self.passes), False
         try:
@@ -556,7 +558,7 @@ class Statements(Expressions):
         loop = self._new_loop()
         outer = self.epoch
         self.endless.add(loop)
-        tracker = growth.Tracker(self.machine, node, self.passes)
+        tracker = Tracker(self.machine, node, self.passes)
         count = 0
         left: list[BaseException] = []
 
@@ -601,7 +603,7 @@ class Statements(Expressions):
         loop = self._new_loop()
         outer = self.epoch
         self.endless.add(loop)
-        tracker = growth.Tracker(self.machine, node, self.passes)
+        tracker = Tracker(self.machine, node, self.passes)
         try:
             for number in range(self.passes):
                 known = self.truth(self.evaluate(node.test))

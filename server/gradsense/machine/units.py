@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from weakref import WeakKeyDictionary
 
-from gradsense.machine import growth
+from gradsense.machine.alive import alive
 from gradsense.machine.graph import Tensor
 from gradsense.machine.interpreter import Machine
 from gradsense.machine.level import ModuleLevel
@@ -237,7 +237,7 @@ def _run_forward(machine: Machine, made: Instance, function: Function) -> None:
             new = machine.node_count - nodes
             if new == made_before:
                 break
-            kept = growth.alive(machine, made).values()
+            kept = alive(machine, made).values()
             if held == _left(machine, made) and not any(slot.ancestry >> nodes + 1 for slot in kept):
                 break
         made_before = machine.node_count - nodes
