@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import time
 from dataclasses import replace
 
@@ -19,8 +20,8 @@ from gradsense.syntax.spans import Span
 GLANCE = 0.02
 """Seconds that an answer to a keystroke may take."""
 
-PEEK = Limits(passes=2, seconds=0.1)
-"""Bounds on work before there is a first answer."""
+PEEK = 0.1
+"""Seconds before there is a first answer."""
 
 
 class LiveCheck:
@@ -100,13 +101,16 @@ class LiveCheck:
 
     def _explore(self) -> None:
         """Has something that runs the program, if there is anything in it to be found."""
-        module = self._live.module
         if not any(word in self.source.text for word in WORDS):
             self._explorer = None
             self._carried = None
         elif self._explorer is None:
-            self._explorer = Explorer(module, self._project.workspace, self._limits)
-            self._explorer.is_cautious = True
+            self._explorer = self._new_explorer(self._limits)
+
+    def _new_explorer(self, limits: Limits) -> Explorer:
+        explorer = Explorer(self._live.module, self._project.workspace, limits)
+        explorer.is_cautious = True
+        return explorer
 
     def _take(self, edit: Edit) -> None:
         """Passes on what an edit changed."""
@@ -131,25 +135,27 @@ class LiveCheck:
     # ------------------------------------------------------------------ running
 
     def peek(self) -> None:
-        """Finds what surely raises on one short path, where nothing was found yet.
+        """Runs one path of everything where nothing was run yet; if that takes too long, as far as it gets.
 
-        A run of everything is to follow: it knows what grows, what is never walked, and what other paths take back.
+        Then what surely raises is told, and a run of everything is to follow: it knows what grows, what is never
+        walked, and what other paths take back.
         """
         if self._explorer is None or self._explorer.has_begun or self._carried is not None:
             self.glance()
             return
         self.attach()
-        start = time.monotonic()
-        limits = replace(PEEK, interrupted=self._limits.interrupted)
-        explorer = Explorer(self._live.module, self._project.workspace, limits)
-        explorer.is_cautious = True
+        limits = replace(self._limits, seconds=PEEK)
+        explorer = self._new_explorer(limits)
         explorer.run(first_path_only=True)
         found = explorer.found()
-        shows_callers = found.walks_by_itself or bool(found.left_out)
-        events = (e for e in found.events if e.raises and e.certain and not (e.assumed and shows_callers))
+        if explorer.is_seen and not found.left_out:
+            explorer.limits = self._limits
+            self._explorer = explorer
+            return
+        events = (e for e in found.events if e.raises and e.certain and not e.assumed)
         self._carried = list(findings_of(events, []))
-        # A whole run takes twice as long or more: too long for an answer to a keystroke, but for the shortest programs.
-        self._cost = 2 * (time.monotonic() - start)
+        # Nobody knows yet how long it takes: too long for an answer to a keystroke.
+        self._cost = math.inf
 
     def glance(self, seconds: float = GLANCE) -> None:
         """Runs one path of all that may have changed if that is quick, else of what was just edited."""

@@ -46,6 +46,9 @@ class FakeEngine:
     def __init__(self) -> None:
         self._held: dict[str, Analyse] = {}
 
+    def prepare(self) -> None:
+        """There is nothing to do."""
+
     def answer(self, request: Request, waiting: Callable[[], bool]) -> Reply:
         """Answers as the real engine would."""
         if isinstance(request, Analyse):

@@ -14,6 +14,9 @@ from gradsense.types.messages import LookedUp, LookUp
 class FakeTypes:
     """Names say what is to be done: `hang.x`, `die.x`, `raise.x`, `net.x`."""
 
+    def prepare(self) -> None:
+        """There is nothing to do."""
+
     def answer(self, request: Request, waiting: Callable[[], bool]) -> Reply:
         """Answers as the real engine would."""
         if not isinstance(request, LookUp):

@@ -58,6 +58,32 @@ SETTINGS_LIVE = 2.0
 LIMITS = Limits(seconds=5.0)
 """Far less than the server allows: an answer in part is better than a worker that is ended."""
 
+FIRST = """\
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.LayerNorm(8), nn.Dropout(0.1), nn.Linear(8, 2))
+
+    def forward(self, x):
+        return self.layers(x.view(-1, 8)) * 2 + x.mean(dim=1, keepdim=True)
+
+def train(net, loader):
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
+    for index, (x, y) in enumerate(loader):
+        loss = F.cross_entropy(net(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if index % 10 == 0:
+            print(f"{loss.item():.3f}")
+
+train(Net(), [(torch.randn(4, 8), torch.randint(0, 2, (4,))) for _ in range(20)])
+"""
+
 
 def _nobody() -> bool:
     return False
@@ -107,6 +133,14 @@ class AnalysisEngine:
             return Interrupted()
         finally:
             self._waiting = _nobody
+
+    def prepare(self) -> None:
+        """Analyses a small program: what is read and compiled at first use is there then."""
+        path = os.path.join(os.path.dirname(__file__), "first.py")
+        self._analyse(Analyse(path, FIRST, 0, "utf-16", os.path.dirname(path), {}))
+        self._held.clear()
+        self._projects.clear()
+        self._settings.clear()
 
     # ------------------------------------------------------------------ open programs
 

@@ -154,7 +154,8 @@ class Stage(IntEnum):
     """
 
     PEEK = 0
-    """What raises for sure on one short path: what a person gets who opens a program."""
+    """One path of everything; if that takes too long, what surely raises as far as it was run: what a person gets who
+    opens a program."""
     GLANCE = 1
     """One path of the function that was edited, if that is quick: what a keystroke gets."""
     LOOK = 2

@@ -30,6 +30,9 @@ class TypeEngine:
         settle()
         self._answering: dict[Where, Answering] = {}
 
+    def prepare(self) -> None:
+        """Nothing: it is started when there is a question."""
+
     def answer(self, request: Request, waiting: Callable[[], bool]) -> Reply:
         """Answers one request; none makes way for another."""
         if isinstance(request, LookUp):

@@ -31,6 +31,9 @@ PAUSE = 1.0
 class Engine(Protocol):
     """Answers requests; it keeps what it must between them."""
 
+    def prepare(self) -> None:
+        """Does now what the first answer would have to do first; called where there is time for it."""
+
     def answer(self, request: Request, waiting: Callable[[], bool]) -> Reply:
         """Answers one request; whatever it raises is reported to the server.
 
@@ -58,7 +61,9 @@ def main(engine: str) -> None:
     with kept_code(engine.rpartition(":")[2]):
         serving = _load(engine)
     gc.enable()
-    pauses, is_tidy = Pauses(), True
+    pauses, is_tidy = Pauses(), False
+    if inbox.empty():
+        serving.prepare()
     while True:
         try:
             request = inbox.get(timeout=None if is_tidy else PAUSE)
