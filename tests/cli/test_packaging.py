@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -95,6 +96,34 @@ def test_the_readme_names_every_format_and_only_options_that_there_are(capsys: p
     section = text[text.index("## Command line") : text.index("## What it finds")]
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", section)) <= options
     assert all(f"`{name}`" in section for name in FORMATS)
+
+
+def test_the_hook_of_pre_commit_and_its_example_fit_together(tmp_path: Path) -> None:
+    [hook] = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    [repository] = yaml.safe_load(re.findall(r"```yaml\n(repos:.*?)```", readme(), re.DOTALL)[0])["repos"]
+    assert [used["id"] for used in repository["hooks"]] == [hook["id"]]
+    # What pre-commit starts, with the files that changed.
+    program, *arguments = hook["entry"].split()
+    assert program in project()["project"]["scripts"]
+    faulty, fine = tmp_path / "faulty.py", tmp_path / "fine.py"
+    faulty.write_text("import torch\nw = torch.ones(2, requires_grad=True)\ny = w.exp()\ny += 1\ny.sum().backward()\n")
+    fine.write_text("x = 1\n")
+    assert main([*arguments, str(fine)]) == 0
+    assert main([*arguments, str(faulty), str(fine)]) == 1
+
+
+def test_the_workflow_in_the_readme_annotates_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [block] = re.findall(r"```yaml\n(jobs:.*?)```", readme(), re.DOTALL)
+    [job] = yaml.safe_load(block)["jobs"].values()
+    commands = [step["run"] for step in job["steps"] if "run" in step]
+    assert f"gradsense-{__version__}-py3-none-any.whl" in commands[0]
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "step.py").write_text("import torch\nw = torch.ones(2, requires_grad=True)\nw += 1\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(commands[1].split()[1:]) == 1
+    assert capsys.readouterr().out.startswith("::error title=GS203 inplace-on-leaf,file=src/step.py,line=3,")
 
 
 def test_the_settings_in_the_readme_are_valid() -> None:
