@@ -16,6 +16,7 @@ const CARRIED = [
   "LICENSE",
   "client/media",
   "docs/images",
+  "examples/train.py",
   "server/launch.py",
   "server/gradsense",
 ];

@@ -11,7 +11,7 @@ const LIMIT_MS = 60_000;
  *
  * @param {string[]} command what starts the server
  * @param {string} path the file to open
- * @returns {Promise<{name: string, version: string, findings: number}>} what it says it is, and how much it found
+ * @returns {Promise<{name: string, version: string, first: string}>} what it says it is, and the code of its first finding
  */
 export async function checkServer(command, path) {
   const [program, ...args] = command;
@@ -54,12 +54,14 @@ async function conversation(child, path) {
   send({ method: "initialized", params: {} });
   const textDocument = { uri, languageId: "python", version: 1, text: readFileSync(path, "utf8") };
   send({ method: "textDocument/didOpen", params: { textDocument } });
-  const found = await until(({ method }) => method === "textDocument/publishDiagnostics");
+  const found = await until(
+    ({ method, params }) => method === "textDocument/publishDiagnostics" && params.diagnostics.length > 0,
+  );
   send({ id: 2, method: "shutdown" });
   await until((message) => message.id === 2);
   send({ method: "exit" });
   const { name, version } = result.serverInfo;
-  return { name, version, findings: found.params.diagnostics.length };
+  return { name, version, first: found.params.diagnostics[0].code };
 }
 
 /** The messages that arrive on a stream. */

@@ -21,7 +21,7 @@ try {
   const code = run(python, ["-m", "gradsense", "check", "--exit-zero", "examples"]);
   if (code !== 0) throw new Error(`gradsense check ended with ${code}.`);
   const server = await checkServer([python, "-I", join(stageOf(), "server", "launch.py"), "server"], FIRST);
-  console.log(`The language server works: ${server.name} ${server.version} finds ${server.findings} in train.py.`);
+  console.log(`The language server works: ${server.name} ${server.version} finds ${server.first} in train.py.`);
   const desktop = once ? undefined : findCode();
   if (desktop) await openDesktop(desktop, vsix, python);
   else await serve(vsix, python, once);

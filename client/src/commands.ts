@@ -8,12 +8,14 @@ import type { ReportView } from "./reportView";
 import type { Runs, Step } from "./runs";
 import type { Server } from "./server";
 import { cellAtHand, fileAtHand, selectionAtHand } from "./targets";
+import { openExample } from "./walkthrough";
 
 const FIX_ALL = "source.fixAll.gradsense";
 const WALKTHROUGH = "gradsense.gradsense#start";
 
 /** Registers them all. */
 export function registerCommands(
+  context: vscode.ExtensionContext,
   server: Server,
   runs: Runs,
   reports: ReportView,
@@ -36,6 +38,7 @@ export function registerCommands(
     on("selectInterpreter", () => interpreters.select()),
     on("showLog", () => log.show()),
     on("showMenu", () => showMenu(server, runs)),
+    on("openExample", () => openExample(context)),
     on("openWalkthrough", () => vscode.commands.executeCommand("workbench.action.openWalkthrough", WALKTHROUGH)),
   ];
 }

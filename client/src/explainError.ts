@@ -45,7 +45,7 @@ async function tell({ title = "", markdown = "", location }: Explanation): Promi
   const go = "Go to Line";
   const read = "Read";
   const answer = await vscode.window.showInformationMessage(
-    title,
+    `${title.charAt(0).toUpperCase()}${title.slice(1)}.`,
     ...(location ? [go] : []),
     ...(markdown ? [read] : []),
   );

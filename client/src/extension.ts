@@ -36,7 +36,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<Api> {
     new Gutter(context),
     new Status(started, runs),
     watchFirstFinding(),
-    ...registerCommands(started, runs, reports, interpreters),
+    ...registerCommands(context, started, runs, reports, interpreters),
     vscode.workspace.onDidGrantWorkspaceTrust(() => started.restart("the workspace is trusted now")),
   );
   // Not awaited: the server starts beside the editor, which must not wait for it.

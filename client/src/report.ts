@@ -125,10 +125,10 @@ export function summaryOf(report: Report, phrase: Naming): string {
       break;
     }
     case "grows": {
-      const [holder] = report.holders;
-      parts.push(
-        `Memory grows with every pass${holder ? `: ${holder.name} holds the graphs${holder.path ? at(holder) : ""}` : ""}.`,
-      );
+      const [holder, ...others] = report.holders;
+      const stored = holder?.path ? `, stored${at(holder)}` : "";
+      const more = others.length > 0 ? `; ${others.map(({ name }) => name).join(", ")} too` : "";
+      parts.push(`Memory grows with every pass${holder ? `: ${holder.name} keeps the graphs${stored}${more}` : ""}.`);
       break;
     }
     case "clean":

@@ -24,6 +24,11 @@ export class ReportView implements vscode.Disposable {
     this.panel?.dispose();
   }
 
+  /** Whether a report is in view. */
+  get visible(): boolean {
+    return this.panel?.visible ?? false;
+  }
+
   /** Takes note of a report, and shows it where the panel is open. */
   take(report: Report, title: string, uri: vscode.Uri): void {
     this.last = { report, title, uri };

@@ -174,8 +174,8 @@ export class Runs implements vscode.Disposable {
     this.reports.take(report, titleOf(vscode.Uri.parse(uri), step), vscode.Uri.parse(uri));
     const wanted = setting<string>("run.openReport");
     if (wanted === "always" || (wanted === "onProblem" && isTrouble(report))) this.reports.show();
-    // Of a fix that was tried, the server asks whether to take it.
-    else if (!report.fix) void this.tell(report, vscode.Uri.parse(uri));
+    // A report that is in view says it all; of a fix that was tried, the server asks whether to take it.
+    else if (!report.fix && !this.reports.visible) void this.tell(report, vscode.Uri.parse(uri));
   }
 
   private async tell(report: Report, uri: vscode.Uri): Promise<void> {

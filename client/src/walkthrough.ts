@@ -1,4 +1,4 @@
-// Ticks off the steps of the walkthrough that have no command of their own.
+// The walkthrough: its example, and the ticks of those steps that have no command of their own.
 
 import * as vscode from "vscode";
 import { SOURCES } from "./story";
@@ -14,4 +14,12 @@ export function watchFirstFinding(): vscode.Disposable {
     watch.dispose();
   });
   return watch;
+}
+
+/** Opens a program with faults to try things on; it is a copy that belongs to nobody until it is saved. */
+export async function openExample(context: vscode.ExtensionContext): Promise<void> {
+  const file = vscode.Uri.joinPath(context.extensionUri, "examples", "train.py");
+  const content = new TextDecoder().decode(await vscode.workspace.fs.readFile(file));
+  const document = await vscode.workspace.openTextDocument({ language: "python", content });
+  await vscode.window.showTextDocument(document);
 }

@@ -10,7 +10,7 @@ from pygls.capabilities import get_capability
 
 from gradsense.syntax.columns import Encoding
 
-_WITH_ICONS = re.compile(r"visual studio code|\bcode\b|code-|vscod|cursor|windsurf", re.IGNORECASE)
+_VS_CODE = re.compile(r"visual studio code|\bcode\b|code-|vscod|cursor|windsurf", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class Client:
         creates: an edit may create a file.
         link_tooltips: links in a text may have a text of their own.
         icons: titles may have VS Code's icons in them.
+        repeats: its hovers show the messages of diagnostics by themselves.
         asks: a message may ask the person for a choice.
     """
 
@@ -63,6 +64,7 @@ class Client:
     creates: bool = False
     link_tooltips: bool = False
     icons: bool = False
+    repeats: bool = False
     asks: bool = False
 
     @classmethod
@@ -103,7 +105,8 @@ class Client:
             lens_refresh=has("workspace.code_lens.refresh_support"),
             progress=has("window.work_done_progress"),
             link_tooltips=has("text_document.document_link.tooltip_support"),
-            icons=_WITH_ICONS.search(name) is not None,
+            icons=_VS_CODE.search(name) is not None,
+            repeats=_VS_CODE.search(name) is not None,
             creates=types.ResourceOperationKind.Create in (operations or ()),
             asks=get_capability(capabilities, "window.show_message") is not None,
         )

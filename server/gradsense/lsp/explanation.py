@@ -24,19 +24,21 @@ class Explanation:
     fixes: tuple[FixView, ...]
     rule: RuleView | None
 
-    def markdown(self) -> str:
-        """The explanation for a client that shows markdown."""
-        return "\n\n".join(self._markdown_parts())
+    def markdown(self, *, message: bool = True) -> str:
+        """The explanation for a client that shows markdown, with the finding's message where that is not shown by
+        itself."""
+        return "\n\n".join(self._markdown_parts(message))
 
     def plain(self) -> str:
         """The explanation for a client that shows text as it is."""
         return "\n\n".join(self._plain_parts())
 
-    def _markdown_parts(self) -> Iterator[str]:
+    def _markdown_parts(self, message: bool) -> Iterator[str]:
         finding = self.finding
         title = f"{finding.code} {finding.name}"
         yield f"**[{title}]({finding.url})**" if finding.url else f"**{title}**"
-        yield finding.message
+        if message:
+            yield finding.message
         if finding.expected:
             yield f"torch will say:\n\n{_block(finding.expected)}"
         if finding.related:

@@ -84,7 +84,7 @@ test("a call that is selected is run", () =>
     await notice.getByText("Show Report").click();
     await editor.webview().getByText("tilt.py: tilt(3.0)").waitFor();
     await editor.shot("run-selection");
-    await editor.command("View: Focus First Editor Group");
+    await editor.page.locator(".tab", { hasText: "GradSense Report" }).locator(".codicon-close").click();
   }));
 
 test("a fix is tried on a copy, and taken once it is seen to work", () =>

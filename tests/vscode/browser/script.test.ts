@@ -79,6 +79,10 @@ test("an error on the clipboard is explained", () =>
       "RuntimeError: Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed).";
     await editor.page.evaluate((text) => navigator.clipboard.writeText(text), error);
     await editor.command("GradSense: Explain a torch Error");
-    await editor.notification("a graph is walked a second time").waitFor();
+    const notice = editor.notification("A graph is walked a second time.");
+    await notice.getByText("Read").waitFor();
     await editor.shot("explain");
+    await notice.getByText("Read").click();
+    await editor.page.locator(".tab.active", { hasText: "Preview" }).waitFor();
+    await editor.shot("explain-read");
   }));

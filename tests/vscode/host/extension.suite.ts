@@ -15,6 +15,22 @@ const TESTS: Tests = {
     for (const { command } of promised) assert.ok(known.includes(command), command);
   },
 
+  async "the buttons of the walkthrough lead somewhere, and its example has something to find"() {
+    const known = await vscode.commands.getCommands(true);
+    const guides: { steps: { description: string }[] }[] =
+      vscode.extensions.getExtension(ID)?.packageJSON.contributes.walkthroughs;
+    const texts = guides.flatMap(({ steps }) => steps.map(({ description }) => description));
+    const buttons = texts.flatMap((text) =>
+      [...text.matchAll(/\(command:([\w.]+)/g)].map(([, command = ""]) => command),
+    );
+    assert.ok(buttons.length >= texts.length, texts.join());
+    for (const command of buttons) assert.ok(known.includes(command), command);
+    await vscode.commands.executeCommand("gradsense.openExample");
+    const document = vscode.window.activeTextEditor?.document as vscode.TextDocument;
+    assert.equal(document.isUntitled, true);
+    assert.equal(codeOf((await diagnostics(document.uri, 1))[0]), "GS201");
+  },
+
   async "findings have a code, a range and related lines"() {
     const document = await show("four.py");
     const [found] = await diagnostics(document.uri, 1);

@@ -42,8 +42,11 @@ test("in a notebook the cell is told everywhere", () => {
 });
 
 test("growth is told with who holds it", () => {
-  const report = readReport({ outcome: "grows", holders: [{ name: "running", path: "/w/a.py", line: 39 }] });
-  assert.match(summaryOf(report, PHRASE), /grows.*running.*line 39/);
+  const report = readReport({
+    outcome: "grows",
+    holders: [{ name: "running", path: "/w/a.py", line: 39 }, { name: "log" }],
+  });
+  assert.match(summaryOf(report, PHRASE), /grows.*: running keeps the graphs, stored on line 39; log too\./);
   assert.ok(isTrouble(report));
 });
 

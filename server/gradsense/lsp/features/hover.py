@@ -94,7 +94,8 @@ async def rule_of(session: Session, code: str) -> RuleView | None:
 
 
 def _explained(session: Session, explanation: Explanation) -> str:
-    return explanation.markdown() if session.client.markdown else explanation.plain()
+    client = session.client
+    return explanation.markdown(message=not client.repeats) if client.markdown else explanation.plain()
 
 
 def _hover(session: Session, parts: list[str], place: types.Range | None) -> types.Hover | None:
