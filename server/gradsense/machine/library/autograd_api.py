@@ -147,9 +147,56 @@ def call(
         return grad_mode.make(machine, last, arguments, node)
     if last in ("save_on_cpu", "saved_tensors_hooks", "set_multithreading_enabled", "profile", "record_function"):
         return ContextValue(last)
-    if last in ("jacobian", "hessian", "hvp", "vhp", "jvp", "vjp"):
-        return Unknown(name=last, sources=tuple(t for a in arguments for t in tensors_in(a)))
+    if last in FUNCTIONAL:
+        made = functional(machine, last, arguments, keywords, node)
+        return Unknown(name=last, sources=tuple(t for a in arguments for t in tensors_in(a))) if made is None else made
     return Unknown(name=last)
+
+
+# How often each of `torch.autograd.functional` differentiates, and whether it returns the value as well.
+FUNCTIONAL = {
+    "jacobian": (1, False),
+    "hessian": (2, False),
+    "vjp": (1, True),
+    "jvp": (1, True),
+    "hvp": (2, True),
+    "vhp": (2, True),
+}
+
+
+def functional(
+    machine: Machine, last: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+) -> Value:
+    """`jacobian(function, inputs)` and its kin: the function's own forward and walks; None where they are not seen."""
+    times, with_value = FUNCTIONAL[last]
+    inputs = argument(arguments, keywords, 1, "inputs")
+    given = tensors_of(machine, inputs)
+    create = flag(argument(arguments, keywords, 3 if with_value else 2, "create_graph"), False, False)
+    if not given or not arguments:
+        return None
+    mode, machine.grad_mode = machine.grad_mode, YES
+    try:
+        own: list[Value] = []
+        for tensor in given:
+            leaf = machine.tensor(tensor.shape, tensor.dtype)
+            leaf.needs = YES
+            own.append(machine.record("clone", [tensor], shape=tensor.shape)[0] if create and tensor.node else leaf)
+        value = machine.call(arguments[0], own, {}, node)
+        result: Value = value
+        for order in range(times):
+            found = tensors_in(result)
+            if not found:
+                return None
+            roots = [t if t.one_element else machine.record("sum", [t], shape=())[0] for t in found]
+            deeper = create or order < times - 1
+            result = grad(machine, [tuple(roots), tuple(own)], {"create_graph": deeper, "allow_unused": True})
+    finally:
+        machine.grad_mode = mode
+    parts = list(result) if isinstance(result, tuple) else []
+    for part in tensors_in(result):
+        part.shape = None if last in ("jacobian", "hessian") else part.shape
+    made = parts[0] if len(parts) == 1 else tuple(parts)
+    return (value, made) if with_value else made
 
 
 def grad(machine: Machine, arguments: list[Value], keywords: dict[str, Value]) -> Value:
