@@ -225,6 +225,11 @@ class State(Walking):
         """Whether what happened in a pass happens again in many more of that loop than are run."""
         return bool(epoch) and epoch[-1][0] in self.endless
 
+    def went_on(self, epoch: Epoch) -> bool:
+        """Whether an earlier pass of a loop that is still running, and of which only a few passes are run, did it."""
+        now = dict(self.epoch)
+        return any(loop in self.endless and now.get(loop, number) != number for loop, number in epoch)
+
     def decide(self, node: ast.AST, default: bool) -> bool:
         """Which way a branch goes whose condition is not known."""
         key = (self.source.path, getattr(node, "lineno", 0), getattr(node, "col_offset", 0))

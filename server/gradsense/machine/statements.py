@@ -360,8 +360,11 @@ class Statements(Expressions):
             later = self.reached_later
             default = not (_leaves(node.body) and not _leaves(node.orelse))
             known = self.decide(node, default)
-            if known is not default and self.epoch and later:
+            if known is default and self.epoch and later:
+                # A count gets there in a later pass than the first.
                 known = (self.epoch[-1][1] > 0) is default
+            elif later:
+                known = default
             elif known is not default and self.epoch and _is_periodic(node.test):
                 known = bool(self.epoch[-1][1] % 2)
         self.run_block(node.body if known else node.orelse)

@@ -111,9 +111,10 @@ class ListValue:
         open: more may be in it than we saw (an attribute in a method run by itself).
         homogeneous: stands for data of unknown length, all alike.
         grown: the pass in which an item was last appended.
+        begun: the pass in which it got its first item.
     """
 
-    __slots__ = ("grown", "homogeneous", "items", "kind", "last_store", "made", "maximum", "open", "stores")
+    __slots__ = ("begun", "grown", "homogeneous", "items", "kind", "last_store", "made", "maximum", "open", "stores")
 
     def __init__(self, items: Iterable[Value] = (), made: Place | None = None, kind: str = "list") -> None:
         self.items: list[Value] = list(items)
@@ -122,6 +123,7 @@ class ListValue:
         self.open = False
         self.homogeneous = False
         self.grown: Epoch = ()
+        self.begun: Epoch = ()
         self.maximum: int | None = None
         self.stores: list[Store] = []
         self.last_store: Store | None = None

@@ -88,7 +88,8 @@ def _len(machine: Machine, arguments: list[Value], keywords: dict[str, Value], n
     if isinstance(value, ListValue):
         if value.open or value.homogeneous:
             return a_number()
-        return Growing(len(value.items)) if machine.goes_on(value.grown) else len(value.items)
+        goes_on = machine.goes_on(value.grown) or machine.went_on(value.begun)
+        return Growing(len(value.items)) if goes_on else len(value.items)
     if isinstance(value, DictValue):
         return a_number() if value.open else len(value.items)
     if isinstance(value, (str, tuple, range)):

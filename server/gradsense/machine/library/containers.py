@@ -33,6 +33,8 @@ def list_method(machine: Machine, value: ListValue, name: str, arguments: list[V
     first = arguments[0] if arguments else None
     items = value.items
     if name in ("append", "appendleft", "add"):
+        if not items:
+            value.begun = machine.epoch
         if name == "appendleft":
             items.insert(0, first)
         else:
