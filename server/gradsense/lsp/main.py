@@ -27,14 +27,15 @@ def serve(engine: str = ENGINE, time_limit: float | None = None) -> int:
     worker = WorkerProcess(engine)
     with ExitStack() as ends:
         ends.callback(worker.kill)
-        # Nothing that an import makes is garbage soon.
-        gc.disable()
+        usual = gc.get_threshold()
+        # Classes are made twice, and what is left of the first is garbage; nothing else of an import is so soon.
+        gc.set_threshold(5_000, 50, 50)
         with kept_code("server", also="attr._make"):
             from gradsense.lsp.backend import TIME_LIMIT, Backend
             from gradsense.lsp.logs import log_to_client
             from gradsense.lsp.server import GradSenseServer
         gc.freeze()
-        gc.enable()
+        gc.set_threshold(*usual)
         server = GradSenseServer(Backend(engine, time_limit or TIME_LIMIT, worker))
         ends.callback(server.session.close)
         log_to_client(server)

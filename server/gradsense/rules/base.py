@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import ClassVar, Generic, TypeVar
 
 from gradsense.fixes.fix import Applicability, Fix
-from gradsense.machine.events import Event
+from gradsense.machine.events import Event, GraphGrows
 from gradsense.machine.place import Place
 from gradsense.rules.finding import Finding, Related, Severity
 from gradsense.rules.wording import in_cell_lines
@@ -113,6 +113,7 @@ class Rule(Generic[E]):
             related=self._related(event, spot),
             expected=self.expected(event),
             rerun=event.rerun,
+            growth=event.nodes_per_pass if isinstance(event, GraphGrows) else None,
             tags=("unnecessary",) if severity is Severity.HINT else (),
             make_fixes=lambda: _offered(self._working(event)),
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,8 +18,6 @@ from gradsense.syntax import ParsedModule, Span, parse
 SECONDS = 1.0
 """How long the program may be run for it."""
 
-_GROWTH = re.compile(r"(\d+ graph nodes?) more each")
-
 
 def find_inlays(held: Held, request: FindInlays, limits: Limits) -> Inlays:
     """The texts for the lines that the client shows."""
@@ -31,10 +28,10 @@ def find_inlays(held: Held, request: FindInlays, limits: Limits) -> Inlays:
 
 def _growing(held: Held, first: int, last: int) -> Iterator[InlayView]:
     for finding in held.findings.values():
-        number = _GROWTH.search(finding.message)
-        if number is not None and first <= finding.span.line <= last:
+        if finding.growth is not None and first <= finding.span.line <= last:
+            nodes = "1 graph node" if finding.growth == 1 else f"{finding.growth} graph nodes"
             place = held.views.spot(finding.path, finding.span).place
-            yield InlayView(place.end_line, place.end_character, f"keeps {number[1]} a step")
+            yield InlayView(place.end_line, place.end_character, f"keeps {nodes} a step")
 
 
 def _needing(held: Held, limits: Limits, first: int, last: int) -> Iterator[InlayView]:
