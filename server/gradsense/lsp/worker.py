@@ -50,7 +50,8 @@ def main(engine: str) -> None:
     """
     # Ctrl+C in a terminal reaches the whole process group; ending the worker is the server's business.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    collect_seldom()
+    # Few at a time: whoever types waits for it.
+    collect_seldom(20_000)
     # How long a request that comes in the middle of an analysis waits until somebody takes it off the pipe.
     sys.setswitchinterval(0.001)
     requests_in, replies_out = _private_pipes()
