@@ -6,6 +6,7 @@ As a program it runs a pool of such work: `python work.py NAME...`.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 
@@ -30,11 +31,13 @@ def work(job: Job) -> Result:
         if name.startswith("slow"):
             sys.stdout.write(f"{os.getpid()}\n")
             sys.stdout.flush()
-            time.sleep(60)
+            time.sleep(600)
     notes = [Message(name, None, str(os.getpid())) for name in job.files]
     return Result(notes=notes, checked=len(job.files))
 
 
 if __name__ == "__main__":
+    # As on a terminal: what a shell starts in the background ignores it, and so would all that is started from there.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for _ in run_jobs([job(name) for name in sys.argv[1:]], 2, work):
         pass

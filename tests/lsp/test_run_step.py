@@ -16,6 +16,9 @@ from pygls.exceptions import JsonRpcException
 from lsp.editor import REAL, VS_CODE, Editor, editing, span
 from lsp.running import Runs, plain
 from lsp.test_lifecycle import gone
+from run.forking import forking_environment
+
+__all__ = ["forking_environment"]
 
 pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
@@ -74,8 +77,19 @@ def capabilities() -> types.ClientCapabilities:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def session(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Runs]:
-    """One server for most of the tests: from the second run on, an interpreter is ready."""
+async def session(tmp_path_factory: pytest.TempPathFactory, forking_environment: Path) -> AsyncIterator[Runs]:
+    """One server for the tests of what a run tells, with a Python that starts at once."""
+    folder = tmp_path_factory.mktemp("workspace")
+    patch = pytest.MonkeyPatch()
+    patch.setenv("VIRTUAL_ENV", str(forking_environment))
+    async with editing(command=REAL, folder=folder, capabilities=capabilities()) as editor:
+        patch.undo()  # other servers have the Python of the tests
+        yield Runs(editor)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def session_with_real_python(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Runs]:
+    """One server for the tests of the processes that run a step: from the second run on, an interpreter is ready."""
     folder = tmp_path_factory.mktemp("workspace")
     async with editing(command=REAL, folder=folder, capabilities=capabilities()) as editor:
         yield Runs(editor)
@@ -85,6 +99,12 @@ async def session(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Run
 def runs(session: Runs) -> Runs:
     session.forget()
     return session
+
+
+@pytest.fixture
+def processes(session_with_real_python: Runs) -> Runs:
+    session_with_real_python.forget()
+    return session_with_real_python
 
 
 def uri_of(runs: Runs, folder: Path, text: str, name: str = "train.py") -> str:
@@ -176,40 +196,40 @@ async def test_a_function_is_called_and_a_call_that_is_given(runs: Runs, tmp_pat
 
 
 @pytest.mark.parametrize("way", ["request", "progress"])
-async def test_a_run_is_cancelled_with_all_that_it_started(runs: Runs, tmp_path: Path, way: str) -> None:
-    uri = uri_of(runs, tmp_path, ENDLESS)
-    number, answer = runs.ask(uri, token="mine")
-    await runs.told_progress("pass")
-    [worker] = runs.workers()
+async def test_a_run_is_cancelled_with_all_that_it_started(processes: Runs, tmp_path: Path, way: str) -> None:
+    uri = uri_of(processes, tmp_path, ENDLESS)
+    number, answer = processes.ask(uri, token="mine")
+    await processes.told_progress("pass")
+    [worker] = processes.workers()
     group = [pid for pid in _session_of(worker) if pid != worker]
     assert len(group) == 1
     if way == "request":
-        runs.cancel(number)
+        processes.cancel(number)
     else:
-        runs.editor.client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(token="mine"))
+        processes.editor.client.window_work_done_progress_cancel(types.WorkDoneProgressCancelParams(token="mine"))
     with pytest.raises(JsonRpcException) as caught:
         pytest.fail(str(plain(await asyncio.wait_for(answer, 30))))
     assert caught.value.code == types.LSPErrorCodes.RequestCancelled
     assert await gone([worker, *group])
-    assert await runs.shown(uri) == []
-    report = await runs.run(uri_of(runs, tmp_path, MENDED, "other.py"))
+    assert await processes.shown(uri) == []
+    report = await processes.run(uri_of(processes, tmp_path, MENDED, "other.py"))
     assert report["outcome"] == "clean"
 
 
-async def test_a_second_run_of_a_program_replaces_the_first(runs: Runs, tmp_path: Path) -> None:
-    uri = uri_of(runs, tmp_path, ENDLESS)
-    _, first = runs.ask(uri)
-    await runs.told_progress("pass")
-    runs.editor.rewrite(uri, MENDED)
-    report = await runs.run(uri)
+async def test_a_second_run_of_a_program_replaces_the_first(processes: Runs, tmp_path: Path) -> None:
+    uri = uri_of(processes, tmp_path, ENDLESS)
+    _, first = processes.ask(uri)
+    await processes.told_progress("pass")
+    processes.editor.rewrite(uri, MENDED)
+    report = await processes.run(uri)
     assert report["outcome"] == "clean"
     with pytest.raises(JsonRpcException):
         await asyncio.wait_for(first, 30)
 
 
-async def test_runs_of_two_programs_wait_for_each_other(runs: Runs, tmp_path: Path) -> None:
-    both = [uri_of(runs, tmp_path, MENDED, name) for name in ("one.py", "two.py")]
-    reports = await asyncio.gather(*(runs.run(uri) for uri in both))
+async def test_runs_of_two_programs_wait_for_each_other(processes: Runs, tmp_path: Path) -> None:
+    both = [uri_of(processes, tmp_path, MENDED, name) for name in ("one.py", "two.py")]
+    reports = await asyncio.gather(*(processes.run(uri) for uri in both))
     assert [report["outcome"] for report in reports] == ["clean", "clean"]
 
 

@@ -42,9 +42,16 @@ LEAK = CLEAN.replace("for step", "history = []\nfor step") + "    history.append
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forking_environment: Path) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VIRTUAL_ENV", str(forking_environment))
     return tmp_path
+
+
+@pytest.fixture
+def started_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The Python of the tests runs the step, as a user's does."""
+    monkeypatch.setenv("VIRTUAL_ENV", sys.prefix)
 
 
 def run(capsys: Captured, *arguments: str) -> tuple[int, str, str]:
@@ -59,6 +66,7 @@ def report_of(capsys: Captured, *arguments: str) -> Any:
     return json.loads(run(capsys, "--output-format", "json", *arguments)[1])
 
 
+@pytest.mark.usefixtures("started_anew")
 def test_the_three_lines_in_json(here: Path, capsys: Captured) -> None:
     (here / "train.py").write_text(IN_PLACE)
     code, out, err = run(capsys, "train.py", "--output-format", "json")
@@ -213,7 +221,7 @@ def test_on_a_terminal_it_says_what_it_is_at_and_json_stays_clean(here: Path) ->
     os.close(master)
     assert json.loads(out)["outcome"] == "clean"
     text = b"".join(shown).decode()
-    assert "train.py: importing torch" in text and "train.py: pass 2 of the loop on line 6" in text
+    assert "train.py: importing torch" in text and "train.py: pass 3 of the loop on line 6" in text
     assert text.rstrip().endswith("\x1b[2K")  # the line was taken away
 
 
@@ -352,6 +360,7 @@ for step in range(100):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the launcher is another there")
+@pytest.mark.usefixtures("started_anew")
 def test_a_distributed_step_is_reported_rank_by_rank(here: Path, capsys: Captured) -> None:
     (here / "train.py").write_text(DISTRIBUTED.replace("FAULTY", "1"))
     code, out, err = run(capsys, "train.py", "--nproc-per-node", "2", "--output-format", "json")
