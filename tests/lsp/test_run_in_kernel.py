@@ -93,3 +93,14 @@ async def test_only_cells_run_in_kernels(client: Client, tmp_path: Path) -> None
     client.runs.editor.open(uri, "import torch\n")
     with pytest.raises(JsonRpcException, match="goes with the `cell` of a notebook"):
         await client.runs.run(uri, kernel="keep")
+
+
+async def test_nothing_is_asked_of_a_client_where_nothing_is_trusted(tmp_path: Path) -> None:
+    options = {"trusted": False}
+    async with editing(command=REAL, folder=tmp_path, options=options, capabilities=capabilities()) as editor:
+        client = Client(Runs(editor))
+        notebook = (tmp_path / "fit.ipynb").as_uri()
+        cells = editor.open_notebook(notebook, *CELLS)
+        with pytest.raises(JsonRpcException, match="not trusted"):
+            await client.runs.run(notebook, cell=cells[1], kernel="keep")
+        assert client.asked == []

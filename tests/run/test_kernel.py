@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
+import threading
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -150,6 +154,25 @@ def test_what_cannot_be_run_says_so(kernel: Kernel) -> None:
     assert report["outcome"] in ("clean", "failed", "raises")
     report, _ = run(kernel, 0, "import time\ntime.sleep(60)\n", time_limit=1)
     assert report["outcome"] == "timeout"
+    assert kernel.execute("6 * 7")[0] == [{"text/plain": "42"}]
+
+
+def test_a_run_that_is_interrupted_ends_and_the_kernel_goes_on(kernel: Kernel) -> None:
+    cell = "import time\nopen(began, 'w').close()\nwhile True: time.sleep(0.01)\n"
+    with tempfile.TemporaryDirectory() as folder:
+        began = Path(folder) / "began"
+        kernel.execute(f"began = {str(began)!r}")
+
+        def interrupt() -> None:
+            while not began.exists():
+                time.sleep(0.05)
+            kernel.manager.interrupt_kernel()
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        report, _ = run(kernel, 0, cell)
+        thread.join()
+    assert report["error"]["type"] == "KeyboardInterrupt"
     assert kernel.execute("6 * 7")[0] == [{"text/plain": "42"}]
 
 
