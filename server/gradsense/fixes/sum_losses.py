@@ -91,7 +91,9 @@ def _is_harmless(statement: ast.stmt, names: set[str]) -> bool:
     if stored_names(statement) & names or _may_write_in_place(statement):
         return False
     for node in ast.walk(statement):
-        if isinstance(node, ast.Attribute) and (node.attr in _BARRIERS or node.attr == "grad"):
+        if isinstance(node, ast.Attribute) and (
+            node.attr in _BARRIERS or node.attr == "grad" or node.attr.endswith("_step")
+        ):
             return False
         if isinstance(node, ast.Name) and node.id in _BARRIERS:
             return False

@@ -182,6 +182,8 @@ def _link(books: Walking, target: Node, walk: Walk, manner: str) -> tuple[Node, 
 def _stepped_under(books: Walking, first: Walk, meeting: Node) -> bool:
     """Whether an optimizer has moved a parameter under the shared part since the first walk."""
     below = {n.accumulates for n in books.below([meeting]) if n.accumulates is not None}
+    if any(w.order > first.order for leaf in below if leaf.parameter for w in leaf.storage.writes):
+        return True
     return any(order > first.order and below & set(optimizer.parameters) for optimizer, _, order in books.steps)
 
 

@@ -66,7 +66,7 @@ from gradsense.fixes.fix import Fix
 from gradsense.machine.events import WalkedTwice
 from gradsense.machine.place import Place
 from gradsense.rules.base import SECOND_TIME, Rule
-from gradsense.rules.repairs.rewalking import compute_again, keep_graph, take_out, walk_once, zeroed_between
+from gradsense.rules.repairs.rewalking import compute_again, keep_graph, take_out, torn, walk_once, zeroed_between
 from gradsense.rules.wording import line_of, op_name, tensor_name
 
 
@@ -102,7 +102,8 @@ class BackwardTwice(Rule[WalkedTwice]):
             yield from compute_again(first, second)
         if plain and event.entry is None:
             yield from take_out(first if zeroed and not event.stepped else second)
-        elif plain:
+        elif plain and not event.stepped:
             yield from walk_once(first, second)
         # Of two plain walks the second adds the gradients of the first once more.
-        yield from keep_graph(first, alters=plain)
+        if not torn(event.meeting):
+            yield from keep_graph(first, alters=plain)

@@ -86,6 +86,6 @@ class InputNotInGraphRule(Rule[InputNotInGraph]):
             return
         code = code_of(event.place)
         call = code.expression(event.place.node)
-        if isinstance(call, ast.Call):
+        if isinstance(call, ast.Call) and not isinstance(code.ancestors(call)[-1], ast.Subscript):
             edits = set_keyword(code.source, code.tree, call, "allow_unused", "True")
             yield from unsafe("Accept None: `allow_unused=True`", edits)

@@ -10,6 +10,7 @@ from gradsense.fixes.detach import detach
 from gradsense.fixes.fix import Edits, Fix
 from gradsense.fixes.tree import loaded_names, mentions, stored_names
 from gradsense.machine.graph import Node, Store, Tensor, Walk
+from gradsense.machine.graph_search import reachable
 from gradsense.machine.place import carried_from
 from gradsense.machine.values import DictValue, ListValue
 from gradsense.rules.editing import Loop, code_of, safe, unsafe
@@ -102,6 +103,7 @@ def _of_variable(carried: _Carried, store: Store) -> Iterator[Fix]:
     if walk is not None and shared and store.kind == "name" and _is_set_anew(shared[0], walk, name):
         return
     read = target is None or windowed(store, carried.walk) or read_later(code, statement, target, shared[:1])
+    read = read or _recurs(carried, store)
     behind = walk is not None and walk.lineno < statement.lineno
     if walk is not None and store.kind == "name":
         yield from start_anew(store, carried.walk, walk, shared)
@@ -113,13 +115,31 @@ def _of_variable(carried: _Carried, store: Store) -> Iterator[Fix]:
         yield from behind_walk_of_owner(store, carried.walk, name, store.what)
 
 
+def _recurs(carried: _Carried, store: Store) -> bool:
+    """Whether the walk takes in several values that one object was given in the pass: an inner loop over time."""
+    held, root, now = carried.held, carried.walk.root, carried.walk.epoch
+    if held is None or held.node is None or root is None or store.kind != "attribute":
+        return False
+    alike = [
+        node
+        for node in reachable([root.node])
+        if node.place.key == held.node.place.key and not carried_from(node.epoch, now) and node.output is not None
+    ]
+    return sum(any(s.container is store.container for s in node.output.stores) for node in alike if node.output) > 1
+
+
 def _is_set_anew(loop: Loop, walk: ast.stmt, name: str) -> bool:
     """Whether a pass gives a name a value that has nothing to do with its old one, before it comes to the walk."""
-    for statement in loop.body:
-        if any(child is walk for child in ast.walk(statement)):
+    inner = [one for one in ast.walk(ast.Module(loop.body, [])) if isinstance(one, ast.stmt)]
+    for statement in sorted(inner, key=lambda one: one.lineno):
+        if statement.lineno >= walk.lineno:
             return False
         if isinstance(statement, ast.Assign) and name in stored_names(statement) - loaded_names(statement):
             return True
+        if isinstance(statement, ast.Assign | ast.AugAssign | ast.Expr | ast.Return) and name in loaded_names(
+            statement
+        ):
+            return False
     return False
 
 

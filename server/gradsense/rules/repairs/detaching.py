@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from gradsense.fixes.detach import detach, detached_code
 from gradsense.fixes.fix import Fix
 from gradsense.fixes.insert import insert_after
+from gradsense.fixes.keywords import callee_name
 from gradsense.fixes.tree import FunctionNode, may_not_repeat
 from gradsense.machine.graph import Store, Tensor, Walk
 from gradsense.machine.place import Place
@@ -19,6 +20,7 @@ from gradsense.rules.repairs.spot import Spot
 from gradsense.rules.wording import quoted
 
 # What programs call their own function for it.
+_WRAPPERS = frozenset({"Sequential", "ModuleList", "DataParallel", "DistributedDataParallel"})
 _HELPERS = ("repackage_hidden", "repackage", "detach_hidden", "detach_state", "detach_states")
 
 
@@ -82,7 +84,28 @@ def behind_walk_of_owner(store: Store, walk: Walk, name: str, what: object) -> I
     statement = code.statement(frame.node)
     if owner is None or may_not_repeat(owner) or statement is None or frame.source is not code.source:
         return
+    if _is_wrapped(code, owner):
+        return
     yield from behind_walk(code, statement, f"{code.text(owner)}.{name.removeprefix('self.')}", what)
+
+
+def _is_wrapped(code: Code, owner: ast.expr) -> bool:
+    """Whether what is called was made as a container of torch: the attribute is that of a module inside."""
+    for node in ast.walk(code.tree):
+        if not isinstance(node, ast.Assign) or not any(
+            code.text(target) == code.text(owner) for target in node.targets
+        ):
+            continue
+        made: ast.expr = node.value
+        while (
+            isinstance(made, ast.Call)
+            and isinstance(made.func, ast.Attribute)
+            and isinstance(made.func.value, ast.Call)
+        ):
+            made = made.func.value
+        if isinstance(made, ast.Call) and callee_name(made) in _WRAPPERS:
+            return True
+    return False
 
 
 def _as_field(code: Code, held: Tensor, store: Store) -> Iterator[Fix]:

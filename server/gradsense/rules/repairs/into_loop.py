@@ -91,6 +91,12 @@ def with_its_makers(code: Code, block: Block, made: ast.stmt, node: Node | None,
                 continue
             found.append(statement)
             bound |= stored_names(statement)
+    inside = {id(child) for statement in found for child in ast.walk(statement)}
+    for one in nodes:
+        own = [place for place in (one.place, *one.place.stack) if place.source is code.source]
+        if one.raises_when_walked_twice and not any(id(code.twin(place.node)) in inside for place in own):
+            # What it was computed from would be walked in every pass still.
+            return []
     return found if any(_contains(statement, built) for statement in found) else []
 
 

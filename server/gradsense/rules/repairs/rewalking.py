@@ -11,7 +11,8 @@ from gradsense.fixes.methods import replace_expression
 from gradsense.fixes.move import move_before
 from gradsense.fixes.remove import remove_statement
 from gradsense.fixes.sum_losses import sum_losses
-from gradsense.machine.graph import Walk
+from gradsense.machine.graph import Node, Walk
+from gradsense.machine.graph_search import reachable
 from gradsense.machine.place import Place
 from gradsense.rules.editing import Code, code_of, safe, unsafe
 from gradsense.rules.repairs.walks import walk_position
@@ -40,6 +41,11 @@ def keep_graph(walk: Walk, *, alters: bool = False) -> Iterator[Fix]:
             return
         if not any(keyword.arg is None for keyword in call.keywords):
             return
+
+
+def torn(meeting: Node) -> bool:
+    """Whether something that the shared part saved was written since: kept or not, it cannot be walked again."""
+    return any(saved.storage.version > saved.version for node in reachable([meeting]) for saved in node.saved)
 
 
 def walk_once(first: Walk, second: Walk) -> Iterator[Fix]:

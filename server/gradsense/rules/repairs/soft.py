@@ -168,7 +168,7 @@ def _uses(code: Code, expression: ast.expr) -> Iterator[tuple[ast.AST, ast.AST]]
 def _picks(parent: ast.AST, node: ast.AST) -> bool:
     if isinstance(parent, ast.Subscript):
         return parent.slice is node
-    return isinstance(parent, ast.Call) and callee_name(parent) in _COUNTING and parent.func is not node
+    return isinstance(parent, ast.Call) and callee_name(parent).rstrip("_") in _COUNTING and parent.func is not node
 
 
 def _scores(code: Code, call: ast.Call) -> ast.expr | None:

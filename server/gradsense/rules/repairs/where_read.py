@@ -72,6 +72,9 @@ def compute_where_read(stores: Sequence[Store], readers: Sequence[Node | Walk | 
         owner = code.ancestors(function)[-1]
         if not isinstance(statement, ast.Assign) or not isinstance(owner, ast.ClassDef) or _is_long(statement):
             continue
+        if isinstance(statement.value, ast.Name):
+            # It was handed in as it is: the graph was built elsewhere.
+            continue
         own = loaded_names(statement) & (stored_names(function) | _parameters(function)) - {"self"}
         if any(f"_{name}" in attributes_of(owner) for name in own):
             continue
