@@ -94,20 +94,22 @@ def test_what_is_found_is_what_a_fresh_analysis_finds(seed: int) -> None:
         book.see(Stage.GLANCE)
         if book.random.random() < 0.5:
             book.see(Stage.LOOK)
-        if number % 3 == 2 and is_whole(book):
+        if number % 3 == 2:
+            mend(book)
             found = list(plain(book.see(Stage.WHOLE)))
             assert found == list(plain(book.see(Stage.WHOLE, AnalysisEngine()))), book.cells
 
 
-def is_whole(book: Book) -> bool:
-    """Whether all cells can be read: what is half written keeps its findings, which a fresh analysis does not have."""
-    for _, text in book.cells:
+def mend(book: Book) -> None:
+    """Makes every cell one that can be read: what is half written keeps its findings, which a fresh analysis lacks."""
+    for at, (index, text) in enumerate(book.cells):
         lines = ["pass" if line.startswith(("%", "files = !")) else line for line in text.split("\n")]
         try:
             compile("\n".join(lines), "cell", "exec")
         except SyntaxError:
-            return False
-    return True
+            book.cells[at] = (index, CELLS[index] if index < len(CELLS) else "")
+            book.revision += 1
+            book.see(Stage.GLANCE)
 
 
 def test_typing_in_a_cell_keeps_the_findings_of_all_others() -> None:

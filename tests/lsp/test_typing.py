@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gradsense.lsp.engine import AnalysisEngine
 from gradsense.lsp.messages import Analyse, Analysis, Interrupted, Stage
+from gradsense.machine.explore import Explorer
 
 PATH = "/nowhere/nets.py"
 TEXT = """\
@@ -199,3 +202,49 @@ if __name__ == "__main__":
 def test_what_a_script_does_not_reach_is_looked_at_as_an_import_leaves_it(more: str) -> None:
     desk = Desk(SCRIPT.replace("\n\nif __name__", f"{more}\n\nif __name__"))
     assert ("GS201", "y += 1") in desk.shown(Stage.WHOLE)
+
+
+WHOLE_PROGRAM = (
+    TEXT
+    + """
+
+def main(flag):
+    model = nn.Linear(3, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x in torch.randn(64, 3, 3):
+        loss = model(x).mean()
+        if flag:
+            loss = loss * 2
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    main(bool(torch.rand(1) > 0))
+"""
+)
+
+
+def test_a_key_that_interrupts_a_run_of_the_program_has_nothing_else_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    run: list[object] = []
+    original = Explorer._run_unit
+
+    def counted(self: Explorer, unit: Any, *args: Any, **options: Any) -> None:
+        run.append(unit and unit.node.name)
+        original(self, unit, *args, **options)
+
+    monkeypatch.setattr(Explorer, "_run_unit", counted)
+    monkeypatch.setattr("gradsense.machine.state.LOOK_EVERY", 5)
+    for patience in range(1, 400, 7):
+        desk = Desk(WHOLE_PROGRAM)
+        desk.engine = AnalysisEngine()
+        desk.see(Stage.LOOK)
+        if not isinstance(desk.see(Stage.WHOLE, patience), Interrupted):
+            break
+        desk.text = desk.text.replace("        return gate\n", "        y = gate\n        return y\n")
+        desk.revision += 1
+        run.clear()
+        desk.see(Stage.LOOK)
+        assert run == ["forward"]
+    assert patience > 15, "nothing was interrupted"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from gradsense.machine.events import Event
 from gradsense.machine.interpreter import Machine
 from gradsense.machine.level import ModuleLevel
-from gradsense.machine.limits import TIME, Limits
+from gradsense.machine.limits import TIME, Interrupted, Limits
 from gradsense.machine.modules import Workspace
 from gradsense.machine.outcomes import Exploration, Facts, Outcome
 from gradsense.machine.paths import Paths
@@ -177,7 +177,7 @@ class Explorer:
                 until = deadline if unit is None else min(deadline, time.thread_time() + share)
                 paths = most if unit is None or most == 1 else max(1, most // 3)
                 self._level.again = paths > 1 or more
-                self._run_unit(unit, start, paths, until, whole=not first_path_only)
+                self._run(unit, start, paths, until, whole=not first_path_only)
             shown.append(node)
             start.goes_on(self._outcomes[node])
         else:
@@ -209,7 +209,7 @@ class Explorer:
             new = known is None and (self._was_seen or unit is None)
             if new or (known is not None and known.stale and node in wanted and not self._is_frozen(known)):
                 if time.thread_time() + self._seconds_for(known) < until:
-                    self._run_unit(unit, start, 1, time.thread_time() + self.limits.seconds, whole=False)
+                    self._run(unit, start, 1, time.thread_time() + self.limits.seconds, whole=False)
                 elif unit is None:
                     # Without it nothing else can be known.
                     return
@@ -259,6 +259,15 @@ class Explorer:
             yield unit, unit.cls is not None and any(other.node not in called for other in of_class[unit.cls])
             if unit.node in self._outcomes:
                 called |= self._outcomes[unit.node].found.called
+
+    def _run(self, unit: Unit | None, start: _Start, most: int, until: float, *, whole: bool) -> None:
+        before = self._level
+        try:
+            self._run_unit(unit, start, most, until, whole=whole)
+        except Interrupted:
+            # What was found before stays, and so does what units start from.
+            self._level = before
+            raise
 
     def _run_unit(self, unit: Unit | None, start: _Start, most: int, until: float, *, whole: bool) -> None:
         node = unit.node if unit is not None else None
