@@ -211,17 +211,23 @@ def told(result: pytest.RunResult) -> dict[str, str]:
 @needs_torch
 def test_steps_fail_with_the_report(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(helpers=HELPERS, test_steps=STEPS)
-    result = run(pytester, "-rs")
+    result = run(pytester, "-rfs")
     result.assert_outcomes(passed=7, failed=10, errors=1, skipped=1)
     shown = told(result)
 
     grows = shown["test_grows"]
-    assert grows.startswith("\ntest_steps.py:25 grows\n") and "Traceback" not in grows
+    assert (
+        grows.startswith("\nthe step's graph grows, held by `history`\n\ntest_steps.py:25 grows\n")
+        and "Traceback" not in grows
+    )
     assert "held by   `history`, stored at test_steps.py:25" in grows and "history.append(step())" in grows
     assert "held by   `self.total`, stored at test_steps.py:42" in shown["test_held_by_nobody_in_the_test"]
 
     raises = shown["test_raises"]
-    assert raises.startswith("\ntest_steps.py:51 raises\n") and "modified by an inplace operation" in raises
+    assert (
+        raises.startswith("\nthe step raises RuntimeError\n\ntest_steps.py:51 raises\n")
+        and "modified by an inplace operation" in raises
+    )
     for line, words in ((49, "saved by `sigmoid`"), (50, "written in place by `add_`"), (51, "RuntimeError surfaces")):
         assert re.search(rf"^ *{line} \| .*\n.*{words}", raises, re.MULTILINE), raises
     for name in ("test_grows", "test_raises", "test_silent", "test_nan"):
@@ -237,7 +243,7 @@ def test_steps_fail_with_the_report(pytester: pytest.Pytester) -> None:
     assert "assert step().item() < -1" in shown["test_an_assertion_of_the_step"]
     assert "there is no setting pases; those of gradsense are passes, check_growth" in shown["test_marked_wrongly"]
     assert "gradsense_step: a step is being watched already" in shown["test_one_at_a_time"]
-    result.stdout.fnmatch_lines(["SKIPPED * not today"])
+    result.stdout.fnmatch_lines(["FAILED *::test_grows - Failed: the step's graph*", "SKIPPED * not today"])
 
 
 @needs_torch

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pytest
 
 from gradsense.integrations.watching import NoTorch, Unusable, report_of, watched
+from gradsense.run import words
 from gradsense.run.report import Report
 
 if TYPE_CHECKING:
@@ -210,4 +211,15 @@ def _page(report: Report, test: str, whole: bool) -> str:
     out = io.StringIO()
     around = Surroundings(unfolding="-vv")
     write_page(report, around, Texts(Source.from_path(test)), console(out, "never"), whole=whole)
-    return out.getvalue().rstrip()
+    return f"{_summary(report)}\n\n{out.getvalue().rstrip()}"
+
+
+def _summary(report: Report) -> str:
+    """The first line, which pytest repeats at its end."""
+    if report.outcome == "nan":
+        return "a gradient of the step is not a number"
+    if report.outcome == "raises":
+        return f"the step raises {report.error.type if report.error else 'an error'}"
+    if report.outcome == "grows" or report.verdict == "grows":
+        return f"the step's graph grows{words.held(report.holders)}"
+    return "a gradient of the step came out wrong, and torch does not notice"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dis
 import gc
 import linecache
 import re
@@ -159,7 +160,7 @@ def modules(places: Places) -> Iterator[Text]:
 
 def last_line(code: CodeType) -> int:
     """The last line of a function, with all that is defined in it."""
-    lines = [line for _, _, line in code.co_lines() if line is not None]
+    lines = [line for _, line in dis.findlinestarts(code) if line is not None]
     inner = [last_line(item) for item in code.co_consts if isinstance(item, CodeType)]
     return max([code.co_firstlineno, *lines, *inner])
 
