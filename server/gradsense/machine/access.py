@@ -266,6 +266,9 @@ class Access(State):
             getter = cls.find("__getattr__")
             if isinstance(getter, Function) and not value.is_module:
                 return self.call(getter, [value, name], {}, None)
+        distribution = library.distributions.within(value)
+        if distribution is not None:
+            return library.distributions.attribute(self.machine, distribution, name)
         return LibraryMethod(value, name)
 
     def bind(self, found: Value, receiver: Value, cls: ClassValue) -> Value:
@@ -317,6 +320,8 @@ class Access(State):
                 if isinstance(found, Function):
                     return self.bind(found, receiver, base)
                 return found
+        if isinstance(receiver, Instance) and (distribution := library.distributions.within(receiver)) is not None:
+            return library.distributions.attribute(self.machine, distribution, name)
         return LibraryMethod(proxy, name)
 
     def _module_attribute(self, module: ProgramModule, name: str) -> Value:

@@ -283,6 +283,8 @@ class Calls(Iteration):
                 self.call(cls.find("__post_init__"), [made], {}, node)
         elif made.kind is not None and made.is_module:
             library.nn.initialise(self.machine, made, made.kind, arguments, keywords, node)
+        elif (name := library.distributions.base_of(cls)) is not None:
+            library.distributions.initialise(self.machine, made, name, arguments, keywords)
         return made
 
     def _fill_fields(

@@ -100,6 +100,10 @@ def conclude(machine: Machine) -> None:
         reach = reaches[id(growth)]
         if any(_walked_later_pass(n) for n in reach):
             continue
+        new = [n for n in reach if n.accumulates is None and growth.new >> n.index & 1]
+        if all(n.output is not None and n.output.base is not None for n in new):
+            # Views of a tensor that lives on by itself hold nothing of their own.
+            continue
         if attempted is not None and attempted[0] > growth.order and any(n in attempted[1] for n in growth.tops):
             continue
         freed = any(n.freed is not None and n.freed.order < growth.order and n.raises_when_walked_twice for n in reach)

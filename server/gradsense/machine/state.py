@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
+from gradsense.machine.events import SyncEachStep
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Forward, Node, Store, Tensor, Walk
 from gradsense.machine.limits import STEPS, TIME, Interrupted, Limits, OutOfBudget
@@ -361,6 +362,13 @@ class State(Walking):
             store = self.note_store(value, "item", name, self.node, value_node, container)
             if not isinstance(value, SCALARS) and not (isinstance(value, Unknown) and value.number):
                 container.last_store = store
+
+    def note_sync(self, tensor: Tensor) -> None:
+        """Notes a wait for the GPU, in the loop whose pass computed what is waited for."""
+        node = tensor.node
+        computed = tensor.stores[-1].epoch if tensor.stores else node.epoch if node is not None else self.epoch
+        if tensor.device == "cuda" and self.epoch and computed == self.epoch:
+            self.report(SyncEachStep(place=self.here(), tensor=tensor))
 
     def escape(self, value: Value) -> None:
         """Notes that unseen code got hold of the tensors in a value, to a depth of three: it may walk them."""

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gradsense.machine.events import SyncEachStep
 from gradsense.machine.graph import Tensor
 from gradsense.machine.library import ops
 from gradsense.machine.limits import MOST_BITS
@@ -251,8 +250,8 @@ def _number(convert: Callable[..., object]) -> Call:
             except (ArithmeticError, TypeError, ValueError):
                 return a_number()
         first = arguments[0] if arguments else None
-        if convert is float and isinstance(first, Tensor) and first.device == "cuda" and machine.epoch:
-            machine.report(SyncEachStep(place=machine.here(), tensor=first))
+        if convert is float and isinstance(first, Tensor):
+            machine.note_sync(first)
         if isinstance(first, Tensor) and convert in (float, int):
             return number_from(first, convert.__name__, machine.here())
         return a_number()

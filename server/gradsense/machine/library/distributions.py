@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gradsense.machine.graph import Tensor
 from gradsense.machine.library import ops
 from gradsense.machine.tri import NO
-from gradsense.machine.values import Distribution, LibraryMethod, Unknown, Value
+from gradsense.machine.values import ClassValue, Distribution, Instance, LibraryMethod, Unknown, Value
 
 if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
@@ -64,6 +64,29 @@ def make(machine: Machine, name: str, arguments: list[Value], keywords: dict[str
             value = machine.record("normalise", [value], saved, private=True, shape=value.shape)[0]
         parameters[key] = value
     return Distribution(name, parameters)
+
+
+def initialise(machine: Machine, made: Instance, name: str, arguments: list[Value], keywords: dict[str, Value]) -> None:
+    """What the constructor of a class of torch does for a class of the program that is derived from it.
+
+    Args:
+        name: the class of `torch.distributions`.
+    """
+    made.options["distribution"] = make(machine, name, arguments, keywords)
+
+
+def within(value: Instance) -> Distribution | None:
+    """The distribution that an object of a derived class is."""
+    known = value.options.get("distribution")
+    return known if isinstance(known, Distribution) else None
+
+
+def base_of(cls: ClassValue) -> str | None:
+    """The class of `torch.distributions` that a class of the program is derived from."""
+    for base in cls.library_bases():
+        if base.startswith("torch.distributions."):
+            return base.rpartition(".")[2]
+    return None
 
 
 def attribute(machine: Machine, value: Distribution, name: str) -> Value:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gradsense.machine.graph import Cut, Tensor
-from gradsense.machine.library import containers, frameworks, nn, unknown
+from gradsense.machine.library import containers, distributions, frameworks, nn, unknown
 from gradsense.machine.library.arguments import argument
 from gradsense.machine.tri import NO
 from gradsense.machine.values import (
@@ -284,6 +284,8 @@ def super_method(
     if name == "__init__":
         if receiver.is_module and receiver.kind is not None and receiver.kind != "Function":
             nn.initialise(machine, receiver, receiver.kind, arguments, keywords, node)
+        elif receiver.cls is not None and (base := distributions.base_of(receiver.cls)) is not None:
+            distributions.initialise(machine, receiver, base, arguments, keywords)
         return None
     if name == "__setattr__" and len(arguments) > 1 and isinstance(arguments[0], str):
         receiver.attributes[arguments[0]] = arguments[1]

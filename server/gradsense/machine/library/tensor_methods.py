@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gradsense.machine.events import DeepcopyOfGraph, HookRefused, NumpyOfGraph, SyncEachStep, ViewWritten
+from gradsense.machine.events import DeepcopyOfGraph, HookRefused, NumpyOfGraph, ViewWritten
 from gradsense.machine.graph import Cut, Tensor
 from gradsense.machine.library import autograd_api, factories, in_place, ops
 from gradsense.machine.library.arguments import argument
@@ -183,8 +183,7 @@ def _detach_in_place(machine: Machine, tensor: Tensor, arguments: list[Value], k
 
 
 def _item(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: dict[str, Value]) -> Value:
-    if tensor.device == "cuda" and machine.epoch:
-        machine.report(SyncEachStep(place=machine.here(), tensor=tensor))
+    machine.note_sync(tensor)
     return number_from(tensor, "item", machine.here())
 
 
