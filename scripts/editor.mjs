@@ -26,6 +26,7 @@ const SETTINGS = {
   "extensions.autoUpdate": false,
   "extensions.ignoreRecommendations": true,
   "update.mode": "none",
+  "git.openRepositoryInParentFolders": "never",
   "chat.commandCenter.enabled": false,
 };
 

@@ -3,6 +3,7 @@
 import * as vscode from "vscode";
 import { ExecuteCommandRequest } from "vscode-languageclient/node";
 import { log, textOf } from "./logging";
+import { openPlace } from "./places";
 import type { Server } from "./server";
 
 interface Explanation {
@@ -50,10 +51,7 @@ async function tell({ title = "", markdown = "", location }: Explanation): Promi
     ...(markdown ? [read] : []),
   );
   if (answer === go && location) {
-    const { line, character } = location.range.start;
-    const at = new vscode.Position(line, character);
-    const document = await vscode.workspace.openTextDocument(vscode.Uri.parse(location.uri));
-    await vscode.window.showTextDocument(document, { selection: new vscode.Range(at, at) });
+    await openPlace(location.uri, location.range.start.line + 1, vscode.Uri.parse(location.uri));
   }
   if (answer === read) {
     const document = await vscode.workspace.openTextDocument({ language: "markdown", content: markdown });
