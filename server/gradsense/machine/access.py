@@ -411,8 +411,9 @@ class Access(State):
                 self.plainly_held.append((owner, name, self.here(target)))
         elif isinstance(new, Instance) and new.is_module and isinstance(before, Instance) and self.optimizers:
             old = {t for _, t in library.module_methods.tensors(before)}
+            frozen = bool(old) and all(t.needs is NO for t in old)
             for optimizer in self.optimizers:
-                if old & set(optimizer.parameters):
+                if old & set(optimizer.parameters) or (frozen and optimizer is self.optimizers[-1]):
                     self.replaced.append((new, optimizer, self.here(target)))
 
     @staticmethod
@@ -652,6 +653,7 @@ class Access(State):
                 children.items[self.dict_key(index)] = new
             elif isinstance(children, ListValue):
                 if isinstance(index, int) and -len(children.items) <= index < len(children.items):
+                    self._note_member(value, str(index), children.items[index], new, self.node)
                     children.items[index] = new
             elif value.cls is not None and value.cls.has("__setitem__"):
                 self.call(value.cls.find("__setitem__"), [value, index, new], {}, None)

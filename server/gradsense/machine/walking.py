@@ -246,8 +246,11 @@ class Walking(Books):
         self, walk: Walk, roots: Sequence[Tensor], order: list[Node], inputs: Sequence[Tensor] | None
     ) -> None:
         root = roots[0]
-        if root.leaf and not root.parameter and root.promoted is not None and root.cuts:
-            self.report(GraphLost(place=root.promoted, how="promoted", cuts=root.cuts, tensor=root))
+        reached = [root] if root.leaf else [n.accumulates for n in order if n.accumulates is not None]
+        if len(reached) == 1 and not reached[0].parameter and reached[0].promoted is not None and reached[0].cuts:
+            # `requires_grad_()` of a loss that has no graph, or of what it was computed from at last.
+            event = GraphLost(place=reached[0].promoted, how="promoted", cuts=reached[0].cuts, tensor=reached[0])
+            self.report(event)
         created: dict[Tensor, Node] = {}
         if walk.create_graph:
             filled = [n for n in order if n.accumulates is not None and (inputs is None or n.accumulates in inputs)]

@@ -64,8 +64,8 @@ def _fixes(event: GraphGrows) -> Iterator[Fix]:
     found = _summands(event, code, statement, target)
     if isinstance(statement, ast.Assign) and _starts_with_graph(code, statement, target):
         yield from _whole(code, statement, target)
-    size = event.value.number_of_elements if event.value is not None else None
-    if size == 1 and not used_as_tensor(code, target):
+    summed = event.kept or ((event.value,) if event.value is not None else ())
+    if summed and all(tensor.number_of_elements == 1 for tensor in summed) and not used_as_tensor(code, target):
         yield from safe(f"Accumulate {listed(found)} as a number: `.item()`", as_numbers(found))
     yield from safe(f"Accumulate {listed(found)} without its graph: `.detach()`", detached(found))
 
