@@ -246,11 +246,9 @@ class Walking(Books):
         self, walk: Walk, roots: Sequence[Tensor], order: list[Node], inputs: Sequence[Tensor] | None
     ) -> None:
         root = roots[0]
-        reached = [root] if root.leaf else [n.accumulates for n in order if n.accumulates is not None]
-        if len(reached) == 1 and not reached[0].parameter and reached[0].promoted is not None and reached[0].cuts:
-            # `requires_grad_()` of a loss that has no graph, or of what it was computed from at last.
-            event = GraphLost(place=reached[0].promoted, how="promoted", cuts=reached[0].cuts, tensor=reached[0])
-            self.report(event)
+        start = _scaled(root)
+        if start.leaf and not start.parameter and start.promoted is not None and start.cuts:
+            self.report(GraphLost(place=start.promoted, how="promoted", cuts=start.cuts, tensor=start))
         created: dict[Tensor, Node] = {}
         if walk.create_graph:
             filled = [n for n in order if n.accumulates is not None and (inputs is None or n.accumulates in inputs)]
@@ -432,6 +430,13 @@ class Walking(Books):
             entry[1][0 if contribution.used is None else 1] += 1
             if contribution.used is None:
                 walk.lost_leaves.add(leaf)
+
+
+def _scaled(root: Tensor) -> Tensor:
+    """What a loss is a multiple of, or the negative: the loss itself otherwise."""
+    while not root.leaf and len(root.terms) == 1 and root.node is not None and root.node.op in ("neg", "mul", "div"):
+        root = root.terms[0]
+    return root
 
 
 def sum_terms(root: Tensor) -> list[Tensor]:
