@@ -37,6 +37,7 @@ class Measured:
     """What came of one server and one file, in milliseconds and megabytes."""
 
     start: list[float] = field(default_factory=list)
+    start_on_processor: list[float] = field(default_factory=list)
     first: list[float] = field(default_factory=list)
     keys: list[float] = field(default_factory=list)
     shown: list[float] = field(default_factory=list)
@@ -79,6 +80,8 @@ def session(measured: Measured, command: Sequence[str], text: str, pause: float,
         path.write_text(text, encoding="utf-8")
         client = Client(command, path.parent)
         measured.start.append(client.start * 1000)
+        if client.start_on_processor is not None:
+            measured.start_on_processor.append(client.start_on_processor * 1000)
         try:
             uri = path.as_uri()
             opened = time.perf_counter()
@@ -141,6 +144,7 @@ def table(found: dict[str, Measured]) -> str:
     """The measures as markdown, with how many times GradSense's each of the others is."""
     rows: list[tuple[str, list[float | None]]] = [
         ("start to `initialize` answered, ms", [median(m.start) for m in found.values()]),
+        ("of that on processors, all processes, ms", [median(m.start_on_processor) for m in found.values()]),
         ("open to first diagnostics, ms", [median(m.first) for m in found.values()]),
         ("key to diagnostics, p50, ms", [percentile(m.keys, 50) for m in found.values()]),
         ("key to diagnostics, p95, ms", [percentile(m.keys, 95) for m in found.values()]),

@@ -19,6 +19,9 @@ with kept_code.kept_code("tests", also="attr._make"):
     class Plain:
         one: int
         other: str = {default!r}
+    @attrs.frozen
+    class Frozen:
+        one: int
     @attrs.define
     class Defined:
         one: int

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import marshal
 import os
+import re
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +23,9 @@ from typing import Any
 
 Known = dict[tuple[str, str], CodeType]
 """Compiled code by its text and the name that tracebacks show."""
+
+# attrs writes into a method that hashes the hash of a name, which is another one in each process.
+_OF_THIS_PROCESS = re.compile(r"hash\(\(\s*-?\d+")
 
 
 @contextmanager
@@ -56,6 +60,8 @@ class _Code:
         if mode != "exec" or others or options or not (isinstance(text, str) and isinstance(filename, str)):
             return compile(text, filename, mode, *others, **options)
         code = self._known.get((text, filename))
+        if code is None and _OF_THIS_PROCESS.search(text):
+            return compile(text, filename, mode)
         if code is None:
             code = compile(text, filename, mode)
             self.is_new = True

@@ -37,6 +37,7 @@ class Client:
     command: Sequence[str]
     folder: Path
     start: float = 0.0
+    start_on_processor: float | None = None
     _next: int = 0
     _version: int = 0
     _replies: dict[int, queue.SimpleQueue[dict[str, Any]]] = field(default_factory=dict)
@@ -73,6 +74,7 @@ class Client:
             },
         )
         self.start = time.perf_counter() - began
+        self.start_on_processor = processor_seconds(self.pid)
         self.notify("initialized", {})
 
     @property
@@ -179,23 +181,51 @@ class Client:
             self._replies[message["id"]].put(message)
 
 
+def processor_seconds(pid: int) -> float | None:
+    """How long a process and those that it started have been on a processor; None where `/proc` does not tell.
+
+    On a busy machine the time that passes is many times as long.
+    """
+    total = 0.0
+    for number in family(pid):
+        for path in Path(f"/proc/{number}/task").glob("*/schedstat"):
+            try:
+                total += int(path.read_text().split()[0]) / 1e9
+            except (OSError, IndexError, ValueError):
+                continue
+    return total or None
+
+
 def megabytes(pid: int) -> list[float]:
     """The memory of a process and of those that it started, in MB; nothing where `/proc` does not tell."""
     found: list[float] = []
-    children: dict[int, list[int]] = {}
-    sizes: dict[int, float] = {}
-    for status in Path("/proc").glob("[0-9]*/status"):
+    for number in family(pid):
         try:
-            fields = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
+            status = Path(f"/proc/{number}/status").read_text()
         except OSError:
             continue
-        number = int(fields["Pid"])
-        children.setdefault(int(fields["PPid"]), []).append(number)
-        sizes[number] = int(fields.get("VmRSS", "0 kB").split()[0]) / 1024
+        fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+        found.append(int(fields.get("VmRSS", "0 kB").split()[0]) / 1024)
+    return found
+
+
+def family(pid: int) -> list[int]:
+    """A process, if it lives, and those that it started."""
+    children: dict[int, list[int]] = {}
+    alive: set[int] = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(stat.read_text().rpartition(")")[2].split()[1])
+        except (OSError, IndexError, ValueError):
+            continue
+        number = int(stat.parent.name)
+        alive.add(number)
+        children.setdefault(parent, []).append(number)
+    found: list[int] = []
     todo = [pid]
     while todo:
         number = todo.pop()
-        if number in sizes:
-            found.append(sizes[number])
+        if number in alive:
+            found.append(number)
         todo += children.get(number, [])
     return found
