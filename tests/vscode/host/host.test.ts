@@ -1,7 +1,7 @@
 // Runs a suite inside VS Code's extension host, where it uses the editor's own API on the packaged extension.
 
 import assert from "node:assert/strict";
-import { symlinkSync } from "node:fs";
+import { rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, test } from "node:test";
@@ -12,11 +12,15 @@ import { FOUR_FAULTS } from "../browser/programs";
 const LIMIT_MS = 120_000;
 let editor: Editor | undefined;
 
-after(() => editor?.close());
+// Two names of one Python, to see by the name which was chosen.
+const names = ["first", "second"].map((name) => join(tmpdir(), `gradsense-python-${name}-${process.pid}`));
+
+after(async () => {
+  for (const name of names) rmSync(name, { force: true });
+  await editor?.close();
+});
 
 test("the suite passes inside the extension host", async () => {
-  // Two names of one Python, to see by the name which was chosen.
-  const names = ["first", "second"].map((name) => join(tmpdir(), `gradsense-python-${name}-${process.pid}`));
   for (const name of names) symlinkSync(PYTHON, name);
   process.env.GRADSENSE_TEST_CHOSEN = names[0];
   process.env.GRADSENSE_TEST_OTHER = names[1];
