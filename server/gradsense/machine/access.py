@@ -266,6 +266,10 @@ class Access(State):
             getter = cls.find("__getattr__")
             if isinstance(getter, Function) and not value.is_module:
                 return self.call(getter, [value, name], {}, None)
+        if value.is_module and name in ("_parameters", "_modules"):
+            # Who reaches for these puts other tensors in their place.
+            for _, tensor in library.module_methods.tensors(value, buffers=True):
+                tensor.origin = "unknown"
         distribution = library.distributions.within(value)
         if distribution is not None:
             return library.distributions.attribute(self.machine, distribution, name)

@@ -504,6 +504,7 @@ class Books:
         # CopySlices keeps what it needs to replay the view: a second walk always raises.
         node = self.record_node(op, [self.edge(base), *parents], saved, True, sure)
         node.output = base
+        node.copies_slices = True
         base.node = node
         base.needs = needs if base.needs is not YES else YES
         base.leaf = False

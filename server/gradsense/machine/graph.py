@@ -178,6 +178,7 @@ class Node:
     __slots__ = (
         "accumulates",
         "ancestry",
+        "copies_slices",
         "epoch",
         "freed",
         "index",
@@ -216,6 +217,8 @@ class Node:
         self.saved = saved
         self.private = private
         self.perhaps = False
+        # Its output was written through a view of it.
+        self.copies_slices = False
         self.sure = sure
         self.epoch = epoch
         self.freed: Walk | None = None

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
 
 
+# They write some elements of a tensor.
+PARTIAL_WRITES = frozenset(
+    "index_put_ index_add_ index_copy_ index_fill_ scatter_ scatter_add_ masked_scatter_".split()
+)
 # Deeper than calls go.
 DEPTH_OF_ALL = 1 << 16
 
@@ -118,6 +122,10 @@ def conclude(machine: Machine) -> None:
         survives = any(n.ancestry and left & n.ancestry == n.ancestry for n in growth.tops)
         newest = max(growth.tops, key=lambda n: n.order)
         store = _in_loop(growth.store, growth.loop, newest)
+        quiet = not any(growth.started < w.order and w.oldest < growth.order for w in machine.walks)
+        if quiet and (newest.copies_slices or newest.op in PARTIAL_WRITES):
+            # A table that is filled row by row is as large as it was made, and computed from all that fills it.
+            continue
         event = GraphGrows(
             place=store.place,
             store=store,
@@ -131,7 +139,7 @@ def conclude(machine: Machine) -> None:
             kept=tuple(n.output for n in growth.tops if n.output is not None and growth.new >> n.index & 1),
             short=not walked and (growth.short or machine.is_unit) and not survives,
             evaluation=_outside_forward(reach, store) if not walked else None,
-            quiet=not any(growth.started < w.order and w.oldest < growth.order for w in machine.walks),
+            quiet=quiet,
         )
         event.sure = any(n.sure for n in reach if n.accumulates is None)
         lines: list[tuple[Place, str]] = []

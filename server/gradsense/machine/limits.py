@@ -34,7 +34,7 @@ class Limits:
     visits: int = 12_000_000
     seconds: float = 8.0
     depth: int = 18
-    imports: int = 60
+    imports: int = 200
     passes: int = 3
     interrupted: Callable[[], bool] | None = None
 
