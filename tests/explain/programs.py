@@ -99,7 +99,9 @@ PROGRAMS = {
         "z = x.clone().requires_grad_()\ntorch.autograd.grad(net(x).sum(), z)  # FAILS CAUSE\n",
     ),
     "input without grad": Failing(
-        "input-not-in-graph", "GS412", "torch.autograd.grad(net(x).sum(), x)  # FAILS CAUSE\n"
+        "input-not-in-graph",
+        "GS412",
+        "y = torch.ones_like(x)  # CAUSE\ntorch.autograd.grad(net(y).sum(), y)  # FAILS\n",
     ),
     "flag": Failing("requires-grad-of-non-leaf", "GS413", "h = net(x)\nh.requires_grad = False  # FAILS CAUSE\n"),
     "inference saved": Failing(

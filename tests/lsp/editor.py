@@ -393,7 +393,8 @@ async def editing(
         initialization_options=options,
         workspace_folders=folders,
     )
-    editor = Editor(client, await client.initialize_session(params))
+    # A server that is gone answers nothing: that is a failure, and no reason to wait for ever.
+    editor = Editor(client, await asyncio.wait_for(client.initialize_session(params), 90))
     try:
         yield editor
     finally:
@@ -401,8 +402,8 @@ async def editing(
         if server.returncode is None:
             # A server that was killed may not be known to be gone yet.
             with contextlib.suppress(RuntimeError):
-                await client.shutdown_session()
-        await client.stop()
+                await asyncio.wait_for(client.shutdown_session(), 60)
+        await asyncio.wait_for(client.stop(), 60)
 
 
 def span(line: int, start: int, end_line: int, end: int) -> types.Range:
