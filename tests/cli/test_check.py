@@ -119,6 +119,28 @@ def test_a_folder_is_the_default_and_one_program(run: Run) -> None:
     assert "train.py" in {other["path"] for other in finding["related"]}
 
 
+def test_a_file_that_trains_when_it_is_imported_blurs_no_line_of_the_one_that_imports_it(run: Run) -> None:
+    warm_up = "import torch\n\nlayer = torch.nn.Linear(2, 2)\n\nlayer(torch.ones(1, 2)).sum().backward()\n"
+    program = """\
+import warm_up
+import torch
+
+net = torch.nn.Linear(2, 2)
+hidden = net(torch.ones(1, 2)).exp()
+optimizer = torch.optim.SGD(net.parameters())
+
+
+def train():
+    hidden.sum().backward()
+    hidden.sum().backward()
+"""
+    Path("warm_up.py").write_text(warm_up)
+    Path("train.py").write_text(program)
+    [found] = run("check", "train.py", "--select", "GS103", "--output-format", "json").json
+    # What the fifth line makes is known, though a walk is on the fifth line of the other file.
+    assert (found["code"], found["line"], found["severity"]) == ("GS103", 11, "error")
+
+
 def test_a_file_that_is_named_twice_is_checked_once(run: Run) -> None:
     Path("a").mkdir()
     Path("a/train.py").write_text(FAULT)

@@ -177,7 +177,7 @@ class Explorer:
                 until = deadline if unit is None else min(deadline, time.thread_time() + share)
                 paths = most if unit is None or most == 1 else max(1, most // 3)
                 self._level.again = paths > 1 or more
-                self._run(unit, start, paths, until, whole=not first_path_only)
+                self._run_unit(unit, start, paths, until, whole=not first_path_only)
             shown.append(node)
             start.goes_on(self._outcomes[node])
         else:
@@ -209,7 +209,7 @@ class Explorer:
             new = known is None and (self._was_seen or unit is None)
             if new or (known is not None and known.stale and node in wanted and not self._is_frozen(known)):
                 if time.thread_time() + self._seconds_for(known) < until:
-                    self._run(unit, start, 1, time.thread_time() + self.limits.seconds, whole=False)
+                    self._run_unit(unit, start, 1, time.thread_time() + self.limits.seconds, whole=False)
                 elif unit is None:
                     # Without it nothing else can be known.
                     return
@@ -260,16 +260,29 @@ class Explorer:
             if unit.node in self._outcomes:
                 called |= self._outcomes[unit.node].found.called
 
-    def _run(self, unit: Unit | None, start: _Start, most: int, until: float, *, whole: bool) -> None:
+    def _run_unit(self, unit: Unit | None, start: _Start, most: int, until: float, *, whole: bool) -> None:
+        """Runs a unit anew; what was known of it stays where that is interrupted.
+
+        Args:
+            unit: None for the module level.
+            start: where it begins, after the units before it.
+            most: so many paths at most.
+            until: the processor time at which it has to be over.
+            whole: whether all its paths are wanted, and the second runs of a notebook's cells.
+
+        Raises:
+            Interrupted: as the limits have it.
+        """
         before = self._level
         try:
-            self._run_unit(unit, start, most, until, whole=whole)
+            self._run_paths(unit, start, most, until, whole=whole)
         except Interrupted:
             # What was found before stays, and so does what units start from.
             self._level = before
             raise
 
-    def _run_unit(self, unit: Unit | None, start: _Start, most: int, until: float, *, whole: bool) -> None:
+    def _run_paths(self, unit: Unit | None, start: _Start, most: int, until: float, *, whole: bool) -> None:
+        """Runs the paths of a unit and keeps what they came to; for a new module level, also what units start from."""
         node = unit.node if unit is not None else None
         knowledge = Knowledge(dict(start.facts))
         if unit is None:
@@ -332,7 +345,9 @@ class Explorer:
             self._level = paths.level = ModuleLevel(is_main_guard)
             self._run_level(paths, until)
             return
-        lines = [(*walk.place.stack, walk.place)[0].line for walk in first.walks]
+        # What an imported file walks by itself is on no line of this one.
+        begun = [(*walk.place.stack, walk.place)[0] for walk in first.walks]
+        lines = [place.line for place in begun if place.source is self.program.source]
         walking = {s for s in body if any(s.lineno <= line <= (s.end_lineno or s.lineno) for line in lines)}
         if walking:
             walking |= {s for s, steps in first.level_steps.items() if steps > LONG_WORK and isinstance(s, WORK)}
