@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from difflib import get_close_matches
+from functools import lru_cache
 
 from gradsense.machine import library, strides
 from gradsense.machine.events import (
@@ -58,12 +60,6 @@ SAVED_TENSORS = frozenset(
 )
 
 
-# What people write for `requires_grad`.
-MISSPELT = frozenset(
-    "require_grad requires_grads requires_gradient require_gradient required_grad require_grads".split()
-)
-
-
 class NoneGradient:
     """Remembers a `.grad` that was read as None, for the error that computing with it will raise."""
 
@@ -74,6 +70,19 @@ class NoneGradient:
         self.read = read
         self.order = order
         self.sure = sure
+
+
+@lru_cache(maxsize=256)
+def is_meant_for_requires_grad(name: str) -> bool:
+    """Whether an attribute that somebody sets on a tensor looks like `requires_grad`, and is not that."""
+    if name[0] != "r" or name == "requires_grad":
+        return False
+    if "requires_grad" in name and name != "requires_grad_":
+        # Not a longer name, such as `requires_grad_before`.
+        rest = name.removeprefix("requires_grad")
+        if rest == name or not rest.isalpha():
+            return False
+    return bool(get_close_matches(name, ("requires_grad",), cutoff=0.8))
 
 
 class Access(State):
@@ -439,10 +448,10 @@ class Access(State):
                 tensor.gradient = new if isinstance(new, Tensor) else None
         elif name == "requires_grad":
             self.set_requires_grad(tensor, self.truth(new) if not isinstance(new, Unknown) else None)
-        elif name in MISSPELT:
+        elif is_meant_for_requires_grad(name):
             instead = f"{self._receiver_name(self.node)}.requires_grad"
-            event = UselessMutation(place=self.here(), what=f"a tensor has no `{name}`", instead=instead)
-            self.report(event)
+            what = f"`{name}` is a method, to be called" if name == "requires_grad_" else f"a tensor has no `{name}`"
+            self.report(UselessMutation(place=self.here(), what=what, instead=instead))
         elif name == "data":
             tensor.storage = new.storage if isinstance(new, Tensor) else Storage()
 
