@@ -376,7 +376,7 @@ class Access(State):
             if value.is_module:
                 if self._set_child(value, name, new, target):
                     return
-                if name == "requires_grad" and isinstance(new, bool) and self._receiver_name(target) != "self":
+                if name == "requires_grad" and isinstance(new, bool) and not self._is_own(value, name):
                     what = "a module has no `requires_grad`, its parameters have"
                     instead = f"{self._receiver_name(target)}.requires_grad_({new})"
                     self.report(UselessMutation(place=self.here(target), what=what, instead=instead))
@@ -398,6 +398,11 @@ class Access(State):
         elif isinstance(value, ProgramModule):
             value.frame.variables[name] = new
             value.frame.stores[name] = self.note_store(new, "name", name, target, value_node, None)
+
+    def _is_own(self, value: Instance, name: str) -> bool:
+        """Whether an attribute that is set is one that the object's class knows, as far as the program says."""
+        known = name in value.attributes or (value.cls is not None and value.cls.has(name))
+        return known or self.frame.receiver is value
 
     def _set_child(self, owner: Instance, name: str, new: Value, target: ast.AST) -> bool:
         """`setattr(sequential, "0", layer)`: whether a container of layers has a layer of that name, now another."""
