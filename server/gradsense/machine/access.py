@@ -254,7 +254,7 @@ class Access(State):
 
     def _instance_attribute(self, value: Instance, name: str) -> Value:
         if name in value.attributes:
-            if "parametrized" in value.options:
+            if library.parametrizations.OPTION in value.options:
                 return library.parametrizations.computed(self.machine, value, name)
             return value.attributes[name]
         if name == "training" and value.is_module:
