@@ -14,7 +14,7 @@ from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Tensor
 from gradsense.machine.limits import LONGEST_DISPLAY, MOST_HELD, SIZE
 from gradsense.machine.shapes import broadcast
-from gradsense.machine.state import FEW
+from gradsense.machine.state import may_count
 from gradsense.machine.values import (
     SCALARS,
     BoundMethod,
@@ -484,7 +484,7 @@ class Expressions(Calls):
         if isinstance(left, tuple) and isinstance(right, tuple) and not (_flat(left) and _flat(right)):
             return None
         if isinstance(left, (*SCALARS, tuple)) and isinstance(right, (*SCALARS, tuple)):
-            self.number_looks += _may_count(left) and _may_count(right)
+            self.number_looks += may_count(left) and may_count(right)
             try:
                 return bool(COMPARISONS[type(op)](left, right))
             except (TypeError, KeyError):
@@ -697,11 +697,6 @@ def _decorator_name(node: ast.expr) -> str:
 
 def _flat(value: tuple[Value, ...]) -> bool:
     return all(isinstance(part, SCALARS) for part in value)
-
-
-def _may_count(value: Value) -> bool:
-    """Whether it is a number that a few passes of a loop could count to."""
-    return type(value) is int and -FEW <= value <= FEW
 
 
 def _compare_index(op: type[ast.cmpop], left: Value, right: Value) -> bool | None:

@@ -36,9 +36,6 @@ from gradsense.machine.values import (
 from gradsense.machine.walking import Walking
 from gradsense.syntax.parse import ParsedModule
 
-# A number this small may count the passes of a loop.
-FEW = 8
-
 if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
     from gradsense.machine.passes import Measure, Tracker
@@ -69,6 +66,15 @@ class ProgramRaises(Exception):
 
 
 CONTROL = (ReturnSignal, BreakSignal, ContinueSignal, ProgramRaises, OutOfBudget)
+
+
+# A number this small may count the passes of a loop.
+FEW = 8
+
+
+def may_count(value: Value) -> bool:
+    """Whether it is a number that a few passes of a loop could count to."""
+    return type(value) is int and -FEW <= value <= FEW
 
 
 BranchKey = tuple[str, int, int]
@@ -242,7 +248,7 @@ class State(Walking):
     def truth(self, value: Value) -> bool | None:
         """The truth of a value, None if unknown."""
         if isinstance(value, SCALARS):
-            self.number_looks += type(value) is int and -FEW <= value <= FEW
+            self.number_looks += may_count(value)
             return bool(value)
         if isinstance(value, ListValue):
             return None if value.open or value.homogeneous else bool(value.items)
