@@ -151,7 +151,7 @@ class Calls(Iteration):
             self.grad_mode = tri(enabled)
             self.inference = self.inference or inference
             self.mode_place = function.grad_mode_place
-        # What `entered` does, by hand: every call of the program comes through here, and a context manager costs ten times more.
+        # What `entered` does, by hand: all calls of a program come through here, and a context manager costs 2 µs.
         outer = self.frame
         self.frame = inner
         self.frames.append(inner)
