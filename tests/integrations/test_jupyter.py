@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,9 @@ import pytest
 
 from docs.blocks import ROOT
 from gradsense.syntax.magics import mask
-from run.kernels import Kernel
+from run.kernels import Kernel, bare_kernel, started
+
+__all__ = ["bare_kernel", "started"]
 
 if find_spec("torch") is None:
     pytest.skip("torch is not installed", allow_module_level=True)
@@ -38,21 +39,11 @@ def train(count):
 HTML, PLAIN = "text/html", "text/plain"
 
 
-@pytest.fixture(scope="module")
-def started() -> Iterator[Kernel]:
-    kernel = Kernel()
-    try:
-        yield kernel
-    finally:
-        kernel.end()
-
-
 @pytest.fixture
-def kernel(started: Kernel) -> Kernel:
-    started.execute("%reset -f")
-    started.execute("%load_ext gradsense")
-    assert started.execute(SETUP) == ([], "")
-    return started
+def kernel(bare_kernel: Kernel) -> Kernel:
+    bare_kernel.execute("%load_ext gradsense")
+    assert bare_kernel.execute(SETUP) == ([], "")
+    return bare_kernel
 
 
 def shown(kernel: Kernel, cell: str) -> tuple[str, str, list[dict[str, Any]], str]:

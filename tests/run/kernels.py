@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from jupyter_client.manager import start_new_kernel
 
 SECONDS = 120
@@ -53,3 +55,20 @@ class Kernel:
         """Ends it."""
         self.client.stop_channels()
         self.manager.shutdown_kernel(now=True)
+
+
+@pytest.fixture(scope="module")
+def started() -> Iterator[Kernel]:
+    """A kernel for all tests of a file."""
+    kernel = Kernel()
+    try:
+        yield kernel
+    finally:
+        kernel.end()
+
+
+@pytest.fixture
+def bare_kernel(started: Kernel) -> Kernel:
+    """That kernel, without what an earlier test left in it."""
+    started.execute("%reset -f")
+    return started

@@ -5,15 +5,15 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from gradsense.run.kernel import PASS, REPORT, code_for
 from gradsense.syntax import Source
-from run.kernels import Kernel
+from run.kernels import Kernel, started
+from run.kernels import bare_kernel as kernel
+
+__all__ = ["kernel", "started"]
 
 PATH = "/work/fit.ipynb"
 SETUP = (
@@ -53,21 +53,6 @@ def run(kernel: Kernel, number: int, *cells: str, **more: Any) -> tuple[dict[str
     reports = [found[REPORT] for found in shown if REPORT in found]
     assert len(reports) == 1
     return reports[0], [found[PASS] for found in shown if PASS in found]
-
-
-@pytest.fixture(scope="module")
-def started() -> Iterator[Kernel]:
-    kernel = Kernel()
-    try:
-        yield kernel
-    finally:
-        kernel.end()
-
-
-@pytest.fixture
-def kernel(started: Kernel) -> Kernel:
-    started.execute("%reset -f")
-    return started
 
 
 def test_a_cell_uses_the_variables_that_are_there_and_its_lines_are_the_notebooks(kernel: Kernel) -> None:
