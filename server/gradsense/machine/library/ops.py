@@ -189,13 +189,11 @@ def run_row(machine: Machine, row: OpRow, bound: dict[str, object], shape: Shape
         differentiable=differentiable,
         sure=row.sure,
     )
-    if len(tensors) > 1:
-        made[0].lose_with(t for n, group in tensors.items() if not _differentiable(row, n) for t in group)
+    others = [t for n, group in tensors.items() if not _differentiable(row, n) for t in group]
+    plans.note_origin(made[0], row, tensors, others)
     if made[0].needs is NO and any(isinstance(v, Unknown) and not v.number and not v.data for v in bound.values()):
         # What we do not see may well have a graph.
         made[0].origin = "unknown"
-    if (node := made[0].node) is not None:
-        node.recipe = (row.saves, tensors)
     if len(made) == 1:
         return made[0]
     fields = FIELDS.get(row.name)

@@ -17,8 +17,8 @@ from gradsense.machine.values import ListValue, Unknown, Value
 if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
 
-# As many different calls are remembered.
-MOST_PLANS = 20_000
+# As many different calls are remembered, of about 4 KB each; a large repository makes some hundreds.
+MOST_PLANS = 5_000
 # Longer lists are not told part by part.
 MOST_PARTS = 8
 
@@ -78,11 +78,22 @@ class Plan:
             dtype=self.dtype,
             sure=self.row.sure,
         )[0]
-        if self.others:
-            made.lose_with(tensors[at] for at in self.others)
-        if made.node is not None:
-            made.node.recipe = (self.row.saves, {name: [tensors[at]] for name, at in self.groups})
+        groups = {name: [tensors[at]] for name, at in self.groups}
+        note_origin(made, self.row, groups, [tensors[at] for at in self.others])
         return made
+
+
+def note_origin(made: Tensor, row: OpRow, groups: dict[str, list[Tensor]], others: Sequence[Tensor]) -> None:
+    """Notes on an op's first result what it was computed from.
+
+    Args:
+        groups: the tensors, by parameter.
+        others: those that no gradient flows to.
+    """
+    if others:
+        made.lose_with(others)
+    if made.node is not None:
+        made.node.recipe = (row.saves, groups)
 
 
 PLANS: dict[Looks, Plan] = {}

@@ -17,7 +17,7 @@ from gradsense.machine.ops.rows import UNKNOWN, Kind, OpRow, Param, merge_rows
 
 _DATA = os.path.join(os.path.dirname(__file__), "ops.json")
 # As many calls that look different are remembered.
-MOST_RESOLVED = 20_000
+MOST_RESOLVED = 5_000
 # A list as an argument is told part by part up to so many.
 MOST_PARTS_TOLD = 8
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "self": "input"}
