@@ -193,8 +193,10 @@ def functional(
     finally:
         machine.grad_mode = mode
     parts = list(result) if isinstance(result, tuple) else []
-    for part in tensors_in(result):
-        part.shape = None if last in ("jacobian", "hessian") else part.shape
+    if not with_value:
+        # A jacobian has the sizes of both sides.
+        for part in tensors_in(result):
+            part.shape = None
     made = parts[0] if len(parts) == 1 else tuple(parts)
     return (value, made) if with_value else made
 
