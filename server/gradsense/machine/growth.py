@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from gradsense.machine.alive import SlotKey, alive
 from gradsense.machine.events import GraphGrows
 from gradsense.machine.graph import Node, Store
+from gradsense.machine.library import in_place
 from gradsense.machine.place import Place, PlaceKey, carried_from
 from gradsense.machine.trees import nodes_of
 
@@ -20,10 +21,6 @@ if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
 
 
-# They write some elements of a tensor.
-PARTIAL_WRITES = frozenset(
-    "index_put_ index_add_ index_copy_ index_fill_ scatter_ scatter_add_ masked_scatter_".split()
-)
 # Deeper than calls go.
 DEPTH_OF_ALL = 1 << 16
 
@@ -123,7 +120,7 @@ def conclude(machine: Machine) -> None:
         newest = max(growth.tops, key=lambda n: n.order)
         store = _in_loop(growth.store, growth.loop, newest)
         quiet = not any(growth.started < w.order and w.oldest < growth.order for w in machine.walks)
-        if quiet and (newest.copies_slices or newest.op in PARTIAL_WRITES):
+        if quiet and (newest.copies_slices or in_place.is_partial_write(newest.op)):
             # A table that is filled row by row is as large as it was made, and computed from all that fills it.
             continue
         event = GraphGrows(

@@ -36,9 +36,11 @@ OVERWRITING = frozenset(
     )
 )
 INTEGER_OPERATORS = frozenset(("bitwise_and", "bitwise_or", "bitwise_xor", "floor_divide", "bitwise_left_shift"))
-
-
-PLACING = frozenset("scatter scatter_add index_put index_fill masked_fill".split())
+# They write some elements of a tensor, which an index or a mask names.
+PARTIAL_WRITES = frozenset(
+    """index_put index_add index_copy index_fill index_reduce scatter scatter_add scatter_reduce masked_fill
+    masked_scatter""".split()
+)
 
 
 def write(
@@ -77,7 +79,7 @@ def write(
     machine.mark_write(tensor, kind)
     note_update(machine, tensor, others)
     if machine.grad_mode is NO or machine.inference or needs is NO or not tensor.floating:
-        if name in PLACING and machine.grad_mode is not NO:
+        if name in PARTIAL_WRITES and machine.grad_mode is not NO:
             # A one-hot of `argmax` ends the graph as the indices do.
             ended = [c for other in others for c in other.cuts if c.how not in ("detach", "data", "no_grad", "grad")]
             tensor.cuts = (*tensor.cuts, *(c for c in ended if c not in tensor.cuts))[-6:]
@@ -104,6 +106,11 @@ def write(
     if own is YES and machine.module is None and before is not None and not tensor.base:
         machine.events.append(InplaceAllowed(place=machine.here(), tensor=tensor, maker=before))
     return tensor
+
+
+def is_partial_write(op: str) -> bool:
+    """Whether the node of that name wrote some elements of a tensor."""
+    return op.endswith("_") and op[:-1] in PARTIAL_WRITES
 
 
 def note_update(machine: Machine, tensor: Tensor, others: Sequence[Tensor]) -> None:
