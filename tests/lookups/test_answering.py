@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 import sysconfig
 from pathlib import Path
@@ -120,6 +122,23 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_names(name: str, kind: Kind, site: Path, tmp_path: Path) -> None:
     assert Answering(str(tmp_path), [str(site)]).about(name) == Known(kind)
+
+
+def test_no_file_is_left_behind_where_it_is_killed(site: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    program = (
+        "import os, signal\n"
+        "from gradsense.types.answering import Answering\n"
+        f"kind = Answering({str(tmp_path)!r}, [{str(site)!r}]).about('nets.Net').kind\n"
+        "print(kind.name, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    places = dict.fromkeys(("HOME", "TMPDIR", "XDG_CACHE_HOME", "LOCALAPPDATA"), str(own))
+    environment = {**os.environ, **places, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert done.stdout == "NETWORK\n", done.stderr
+    assert list(own.rglob("*")) == []
 
 
 def test_nothing_is_imported_or_started(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

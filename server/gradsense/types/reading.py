@@ -7,8 +7,6 @@ our process would take seconds and a gigabyte, and that of a package in the work
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -56,7 +54,7 @@ class Reading:
         parts = dotted.split(".")
         imports = [f"import {'.'.join(parts[:count])}" for count in range(1, len(parts))] or [f"import {dotted}"]
         code = "\n".join([*imports, dotted])
-        script = jedi.Script(code, environment=self._environment, project=self._project)
+        script = self._script(code)
         return list(script.goto(len(imports) + 1, len(dotted), follow_imports=True))
 
     def at(self, path: str, line: int, column: int) -> list[Any]:
@@ -64,13 +62,23 @@ class Reading:
 
         The definition and not what it evaluates to: decorators of a large package can take jedi minutes.
         """
-        script = jedi.Script(path=path, environment=self._environment, project=self._project)
+        script = self._script(path=path)
         return list(script.goto(line, column, follow_imports=True))
+
+    def _script(self, code: str | None = None, path: str | None = None) -> Any:
+        """A program for jedi, which parses others for it and keeps them in memory alone.
+
+        It would pickle what it parsed into a folder: files that nobody removes when the process is killed, and that
+        another user may have put there before they are unpickled.
+        """
+        script = jedi.Script(code, path=path, environment=self._environment, project=self._project)
+        state = script._inference_state
+        parse = state.parse_and_get_code
+        state.parse_and_get_code = lambda *args, **options: parse(*args, **{**options, "cache": False})
+        return script
 
 
 def settle() -> None:
-    """jedi's settings: nothing is imported to be understood, and parsed files are kept where only we read them."""
+    """jedi's settings: nothing is imported to be understood."""
     jedi.settings.auto_import_modules = []
     jedi.settings.allow_unsafe_interpreter_executable = False
-    # A cache is unpickled when it is read: nobody else may write to it.
-    jedi.settings.cache_directory = os.path.join(tempfile.gettempdir(), f"gradsense-types-{os.getpid()}")
