@@ -31,18 +31,28 @@ def wrap_in(
     Returns:
         None where the statements are not neighbours, yield out of the block, or stand where no line can be made.
     """
+    if not statements or any(_yields(statement) for statement in statements):
+        return None
+    name = spelling(tree, statements[0], context)
+    imported: Edits | None = () if name is not None else import_torch(source, tree)
+    return combine(imported, put_under(source, tree, statements, f"with {name or context}():"))
+
+
+def put_under(source: Source, tree: ast.Module, statements: Sequence[ast.stmt], header: str) -> Edits | None:
+    """Puts consecutive statements of one block under a header such as `if x is not None:`.
+
+    Returns:
+        None where the statements are not neighbours, or stand where no line can be made.
+    """
     block = block_of(tree, statements[0]) if statements else None
-    if block is None or is_elif(source, statements[0]) or any(_yields(statement) for statement in statements):
+    if block is None or is_elif(source, statements[0]):
         return None
     run = block.statements[block.index : block.index + len(statements)]
     if len(run) != len(statements) or any(one is not other for one, other in zip(run, statements, strict=True)):
         return None
-    name = spelling(tree, statements[0], context)
-    header = f"with {name or context}():"
-    imported: Edits | None = () if name is not None else import_torch(source, tree)
     if all(indentation(source, statement) is not None for statement in run) and ends_line(source, run[-1]):
-        return combine(imported, _indented(source, tree, run, header))
-    return combine(imported, _exploded(source, tree, block, run, header))
+        return _indented(source, tree, run, header)
+    return _exploded(source, tree, block, run, header)
 
 
 def decorate(source: Source, tree: ast.Module, function: FunctionNode, context: str = "torch.no_grad") -> Edits | None:

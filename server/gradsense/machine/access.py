@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from gradsense.machine import library, strides
 from gradsense.machine.events import (
+    GradientNone,
     GradOfNonLeaf,
     GradOfNonLeafUsed,
     RequiresGradOfNonLeaf,
@@ -20,7 +21,7 @@ from gradsense.machine.graph import Cut, Storage, Tensor, Write
 from gradsense.machine.limits import MOST_HELD, SIZE
 from gradsense.machine.place import Place
 from gradsense.machine.shapes import index_shape, is_whole
-from gradsense.machine.state import State
+from gradsense.machine.state import NoneGradient, State
 from gradsense.machine.tri import MAYBE, NO, YES, tri
 from gradsense.machine.values import (
     SCALARS,
@@ -60,16 +61,7 @@ SAVED_TENSORS = frozenset(
 )
 
 
-class NoneGradient:
-    """Remembers a `.grad` that was read as None, for the error that computing with it will raise."""
-
-    __slots__ = ("order", "read", "sure", "tensor")
-
-    def __init__(self, tensor: Tensor, read: Place, order: int, sure: bool) -> None:
-        self.tensor = tensor
-        self.read = read
-        self.order = order
-        self.sure = sure
+GRADIENTS = frozenset(("grad", "_grad"))
 
 
 @lru_cache(maxsize=256)
@@ -87,8 +79,6 @@ def is_meant_for_requires_grad(name: str) -> bool:
 
 class Access(State):
     """Attributes and items."""
-
-    none_gradient: NoneGradient | None = None
 
     # ------------------------------------------------------------------ attributes
 
@@ -199,7 +189,10 @@ class Access(State):
             self.none_gradient = NoneGradient(tensor, self.here(), self.order, sure)
             return None
         # Nothing was walked into it on this path; another path or a caller may have.
-        return Unknown(name="grad")
+        if self.is_unit or self.assumed or self.unseen_walks or self.escaped or tensor.has_gradient or needs is not YES:
+            return Unknown(name="grad")
+        self.none_gradient = NoneGradient(tensor, self.here(), self.order, True, unfilled=True)
+        return None
 
     def _mark_constant(self, tensor: Tensor) -> None:
         """What a walk without `create_graph` put into `.grad` is a constant for whatever is computed from it."""
@@ -224,6 +217,11 @@ class Access(State):
         if noted is None or self.order - noted.order > 400:
             return
         tensor = noted.tensor
+        if noted.unfilled:
+            if self._is_of_gradient(noted):
+                zeroed = tensor.spent[-1].zeroed if tensor.spent else None
+                self.report(GradientNone(place=self.here(), tensor=tensor, read=noted.read, zeroed=zeroed))
+            return
         if tensor.leaf and not tensor.cuts:
             return
         spot = noted.read if tensor.leaf else self._non_leaf_made(tensor)
@@ -236,6 +234,14 @@ class Access(State):
         if tensor.cuts:
             event.also += [(c.place, f"cut by {c.how}") for c in tensor.cuts]
         self.report(event)
+
+    def _is_of_gradient(self, noted: NoneGradient) -> bool:
+        """Whether what is being run computes with the `.grad` that was read as None, or with a variable that got it."""
+        return any(
+            (isinstance(part, ast.Attribute) and part.attr in GRADIENTS)
+            or (isinstance(part, ast.Name) and (id(self.frame), part.id) in noted.names)
+            for part in ast.walk(self.node)
+        )
 
     def read_saved(self, function: GradFn) -> Value:
         """`grad_fn._saved_x`: raises once a walk freed it.
@@ -444,12 +450,12 @@ class Access(State):
         return "self"
 
     def _set_tensor_attribute(self, tensor: Tensor, name: str, new: Value) -> None:
-        if name in ("grad", "_grad"):
+        if name in GRADIENTS:
             if new is None:
                 self.zero_gradients([tensor])
             else:
                 tensor.contributions = []
-                tensor.has_gradient = isinstance(new, Tensor)
+                tensor.has_gradient = True
                 tensor.gradient = new if isinstance(new, Tensor) else None
         elif name == "requires_grad":
             self.set_requires_grad(tensor, self.truth(new) if not isinstance(new, Unknown) else None)

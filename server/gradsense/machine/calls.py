@@ -59,6 +59,8 @@ class Calls(Iteration):
         if isinstance(function, Unknown):
             return library.unknown.call_unknown(self.machine, function, arguments, keywords, node)
         if isinstance(function, BoundMethod):
+            if type(function.receiver) is Instance and function.receiver.kind == library.optim.OWN:
+                return library.optim.own_call(self.machine, function, arguments, keywords, node)
             return self.call(function.function, [function.receiver, *arguments], keywords, node)
         if isinstance(function, ClassValue):
             return self.instantiate(function, arguments, keywords, node)
@@ -265,6 +267,8 @@ class Calls(Iteration):
                 made.kind = "Dataset"
             elif base.startswith("torch.optim.") and last != "Optimizer":
                 return library.optim.make(self.machine, last, arguments, keywords, node)
+            elif base.startswith("torch.optim."):
+                made.kind = library.optim.OWN
             elif last in ("NamedTuple", "namedtuple"):
                 made.kind = "NamedTuple"
             elif base in DICTIONARIES:

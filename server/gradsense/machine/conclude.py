@@ -21,7 +21,7 @@ from gradsense.machine.events import (
     RetainedWalk,
     WastedWalk,
 )
-from gradsense.machine.graph import Cut, Forward, Node, Store, Tensor, Walk
+from gradsense.machine.graph import Cut, Forward, Node, Store, Tensor, Walk, Write
 from gradsense.machine.graph_search import reachable_without
 from gradsense.machine.library import module_methods
 from gradsense.machine.place import Epoch, Place, PlaceKey
@@ -139,28 +139,59 @@ def _never_reached(machine: Machine) -> None:
     if not missing:
         return
     seen: set[PlaceKey] = set()
+    seen_all = _all_is_seen(machine)
     for walk in machine.walks:
         if walk.kind != "backward" or walk.root is None:
             continue
         for cut in walk.cuts:
-            if cut.how in ("grad", "no_grad") or cut.place.key in seen:
+            if cut.how == "grad" or (cut.how == "no_grad" and not seen_all) or cut.place.key in seen:
                 continue
             reached = machine.below(machine.edge(t) for t in cut.lost)
             lost = [n.accumulates for n in reached if n.accumulates in missing]
             if lost and lost[0] is not None:
-                seen.add(cut.place.key)
                 event = NeverReached(place=walk.place, parameter=lost[0], cut=cut, walk=walk)
                 event.idle = any(lost[0] in o.parameters and all(map(_has_none, o.parameters)) for o in stepped)
+                if cut.how == "no_grad" and not event.idle:
+                    continue
+                seen.add(cut.place.key)
+                event.straight = _is_straight_through(machine, cut, lost[0])
                 event.also = [(walk.place, "walked here")]
                 machine.events.append(event)
+
+
+def _is_straight_through(machine: Machine, cut: Cut, parameter: Tensor) -> bool:
+    """Whether only `x + (q - x).detach()` leads to a parameter, and nothing else moves it after the first walk."""
+    if cut.how not in ("detach", "data"):
+        return False
+    first = machine.walks[0].order
+    if any(w.order > first and w.kind not in ("step", "fused") for w in _writes(parameter)):
+        return False
+    return any(
+        (node := machine.graph_of(tensor)) is not None
+        and node.op == "sub"
+        and len(node.inputs) == 2
+        and (passed := machine.edge(node.inputs[1])) is not None
+        and passed.walked is not None
+        for tensor in cut.lost
+    )
+
+
+def _writes(tensor: Tensor) -> tuple[Write, ...]:
+    return (*tensor.storage.writes, *tensor.storage.silent)
+
+
+def _all_is_seen(machine: Machine) -> bool:
+    """Whether every walk of the program is known, and nothing that has a graph was handed to unseen code."""
+    walks = [w for w in machine.walks if w.kind == "backward"]
+    if machine.is_unit or machine.escaped:
+        return False
+    return all(w.known for w in walks) and all(machine.sites.values())
 
 
 def _nothing_to_step(machine: Machine) -> None:
     """Optimizers none of whose parameters ever gets a gradient, in a program all of whose walks are known."""
     walks = [w for w in machine.walks if w.kind == "backward"]
-    if machine.ended_early or machine.is_unit or not walks or machine.escaped:
-        return
-    if not all(w.known for w in walks) or not all(machine.sites.values()):
+    if machine.ended_early or not walks or not _all_is_seen(machine):
         return
     told = {e.parameter for e in machine.events if isinstance(e, NeverReached)}
     for optimizer in machine.optimizers:

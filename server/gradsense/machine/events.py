@@ -308,6 +308,22 @@ class GradOfNonLeafUsed(GradOfNonLeaf):
 
 
 @dataclass(eq=False, kw_only=True)
+class GradientNone(Event):
+    """The `.grad` of a leaf is computed with that no walk has filled, or that was set to None again.
+
+    Attributes:
+        read: where `.grad` was read.
+        zeroed: where it was set to None, if a walk had filled it before.
+    """
+
+    raises = True
+
+    tensor: Tensor
+    read: Place
+    zeroed: Place | None = None
+
+
+@dataclass(eq=False, kw_only=True)
 class NumpyOfGraph(Event):
     """`numpy()` of a tensor that needs grad."""
 
@@ -511,6 +527,7 @@ class NeverReached(Event):
     Attributes:
         cut: where the graph that led to it ends.
         idle: none of the optimizer's parameters ever gets a gradient.
+        straight: the cut is that of a straight-through estimator, which passes by what the parameter made.
     """
 
     silent = True
@@ -519,6 +536,7 @@ class NeverReached(Event):
     cut: Cut
     walk: Walk
     idle: bool = False
+    straight: bool = False
 
     @property
     def culprit(self) -> Place:

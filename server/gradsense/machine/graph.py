@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # So many cuts are remembered of one tensor.
 MAX_CUTS = 6
+# Cuts that are written to be cuts.
+MEANT = frozenset(("detach", "detach_", "data", "no_grad", "grad"))
 
 Shape = tuple[int | None, ...]
 Strides = tuple[int, ...]
@@ -249,11 +251,12 @@ class Node:
 
 @dataclass(slots=True, eq=False)
 class Contribution:
-    """What one walk put into one leaf's `.grad`, and who used it."""
+    """What one walk put into one leaf's `.grad`, who used it, and where it was set to None or zero."""
 
     walk: Walk
     used: str | None = None
     optimizer: object = None
+    zeroed: Place | None = None
 
 
 class Tensor:
@@ -392,9 +395,10 @@ class Tensor:
 
     def lose_with(self, others: Iterable[Tensor]) -> None:
         """Has the cuts of what chose its elements: an index or a mask that lost its graph passes none on either."""
-        if self.needs is not NO:
-            return
         lost = [cut for tensor in others for cut in tensor.cuts]
+        if self.needs is not NO:
+            # What chose among elements that have a graph may be meant to be a constant, unless it cannot be else.
+            lost = [cut for cut in lost if cut.how not in MEANT]
         if lost:
             self.cuts = (*lost, *(cut for cut in self.cuts if cut not in lost))[-MAX_CUTS:]
 

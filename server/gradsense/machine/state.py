@@ -93,6 +93,25 @@ class Knowledge:
     facts: dict[Site, str] = field(default_factory=dict)
 
 
+class NoneGradient:
+    """Remembers a `.grad` that was read as None, for the error that computing with it will raise.
+
+    Attributes:
+        unfilled: the tensor is a leaf that needs grad, which no walk has reached.
+        names: the variables that got the None, each with its scope.
+    """
+
+    __slots__ = ("names", "order", "read", "sure", "tensor", "unfilled")
+
+    def __init__(self, tensor: Tensor, read: Place, order: int, sure: bool, unfilled: bool = False) -> None:
+        self.tensor = tensor
+        self.read = read
+        self.order = order
+        self.sure = sure
+        self.unfilled = unfilled
+        self.names: set[tuple[int, str]] = set()
+
+
 class State(Walking):
     """The running program, below the level of syntax."""
 
@@ -165,6 +184,8 @@ class State(Walking):
         self.plain_leaves: list[tuple[Instance, str, Place]] = []
         # Modules that took another's place after an optimizer had its parameters: the new one, the optimizer, where.
         self.replaced: list[tuple[Instance, Optimizer, Place]] = []
+        # The last `.grad` that was read as None.
+        self.none_gradient: NoneGradient | None = None
         # A cell of a notebook is being run for the second time.
         self.rerunning = False
 
@@ -224,6 +245,7 @@ class State(Walking):
         key = self.here().key
         self.sites[key] = self.sites.get(key, False) or known
         if not known:
+            self.unseen_walks = True
             self.doubts.setdefault(key, doubt)
 
     # ------------------------------------------------------------------ decisions
@@ -289,6 +311,8 @@ class State(Walking):
         frame = self.scope_of(name)
         if isinstance(value, SCALARS) or (type(value) is Unknown and value.number):
             # Nobody asks where a number came from.
+            if value is None and self.none_gradient is not None:
+                self.none_gradient.names.add((id(frame), name))
             frame.variables[name] = value
             frame.stores.pop(name, None)
             return
@@ -386,6 +410,12 @@ class State(Walking):
                 node = self.graph_of(value)
                 if node is not None:
                     self.escaped.append(node)
+                elif value.needs is not NO:
+                    self.unseen_walks = True
+            elif isinstance(value, (Function, BoundMethod, Optimizer)) or (
+                isinstance(value, Instance) and (value.is_module or value.cls is not None)
+            ):
+                self.unseen_walks = True
             elif depth <= 3 and id(value) not in seen and (parts := parts_of(value)):
                 seen.add(id(value))
                 todo += [(part, depth + 1) for part in parts if not isinstance(part, SCALARS)]

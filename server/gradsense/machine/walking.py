@@ -54,6 +54,8 @@ class Walking(Books):
     def __init__(self, source: Source, root: ast.AST) -> None:
         super().__init__(source, root)
         self.walks: list[Walk] = []
+        # Something may have been walked that is not seen: a graph that is not known, or code that is not.
+        self.unseen_walks = False
         # Lines with a walk, a step or a module call that this path came to.
         self.reached: set[tuple[str, int]] = set()
         self.optimizers: list[Optimizer] = []
@@ -110,6 +112,7 @@ class Walking(Books):
         surely = reachable_surely(edges)
         self.spend(4 * len(reached))
         walk.known = len(surely) == len(reached)
+        self.unseen_walks = self.unseen_walks or not walk.known
         order = sorted(reached, key=lambda n: -n.order)
         running = order if inputs is None else self._needed_for(order, inputs)
         walk.nodes = len(running)
@@ -419,6 +422,7 @@ class Walking(Books):
             else:
                 leaf.gradient = None
         for leaf, contribution in lost:
+            contribution.zeroed = self.here()
             walk = contribution.walk
             other_pass = bool(
                 self.epoch

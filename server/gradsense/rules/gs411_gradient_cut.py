@@ -5,7 +5,8 @@
 `.item()`, `float()`, `torch.tensor(…)`, a comparison or `argmax` give a value without a graph. Where that value goes
 into a loss beside others that have one, `backward()` works and the optimizer steps. But a parameter that is reached
 through the cut alone keeps `.grad` None: it stays as it was initialised, and nothing says so. `round()`, `sign()` and
-their kin keep the graph, but their gradient is zero everywhere: the parameter stays as it was just the same.
+their kin keep the graph, but their gradient is zero everywhere: the parameter stays as it was just the same. A
+checkpoint with `use_reentrant=True` passes gradients on to what is inside only if one of its inputs needs grad.
 
 ## Fails
 
@@ -66,8 +67,11 @@ from gradsense.fixes.fix import Fix
 from gradsense.machine.books import ZERO_GRADIENT
 from gradsense.machine.events import NeverReached, NothingToStep
 from gradsense.machine.place import Place
+from gradsense.machine.walking import REENTRANT
 from gradsense.rules.base import Rule
+from gradsense.rules.editing import unsafe
 from gradsense.rules.finding import Severity
+from gradsense.rules.repairs.checkpoints import other_checkpoint
 from gradsense.rules.repairs.cuts import uncut
 from gradsense.rules.wording import line_of, tensor_name
 
@@ -81,7 +85,7 @@ class GradientCut(Rule[NeverReached | NothingToStep]):
         if isinstance(event, NothingToStep):
             return Severity.WARNING
         # `detach()` is written on purpose more often than by mistake, but an optimizer that moves nothing is not.
-        meant = event.cut.how in ("detach", "data", "detach_") and not event.idle
+        meant = event.cut.how in ("detach", "data", "detach_") and not event.idle and not event.straight
         return Severity.INFORMATION if meant else Severity.WARNING
 
     def message(self, event: NeverReached | NothingToStep) -> str:
@@ -91,6 +95,10 @@ class GradientCut(Rule[NeverReached | NothingToStep]):
         parameter = tensor_name(event.parameter, "a parameter that the optimizer steps")
         if event.cut.how in ZERO_GRADIENT:
             return f"the gradient of `{event.cut.how}` is zero everywhere: {parameter} never moves"
+        if event.cut.how == REENTRANT:
+            return f"a reentrant checkpoint none of whose inputs needs grad gives none to {parameter}"
+        if event.straight:
+            return f"the straight-through estimator passes {parameter} by, and no other term of the loss reaches it"
         return f"the graph to {parameter} ends here (`{event.cut.how}`): it never gets a gradient"
 
     def related(self, event: NeverReached | NothingToStep) -> Iterable[tuple[Place, str]]:
@@ -102,5 +110,9 @@ class GradientCut(Rule[NeverReached | NothingToStep]):
         yield event.walk.place, "walked here"
 
     def fixes(self, event: NeverReached | NothingToStep) -> Iterator[Fix]:
-        if isinstance(event, NeverReached) and self.severity(event) is not Severity.INFORMATION:
+        if isinstance(event, NothingToStep) or event.straight or self.severity(event) is Severity.INFORMATION:
+            return
+        if event.cut.how == REENTRANT:
+            yield from other_checkpoint(event.cut.place, unsafe)
+        else:
             yield from uncut(event.cut, event.walk.place.node, trusted=False)

@@ -43,15 +43,14 @@ saliency = torch.autograd.grad(score, x)[0]
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator
 
 from gradsense.fixes.fix import Fix
-from gradsense.fixes.keywords import set_keyword
 from gradsense.machine.events import ReentrantWalked
 from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
-from gradsense.rules.editing import code_of, safe
+from gradsense.rules.editing import safe
+from gradsense.rules.repairs.checkpoints import other_checkpoint
 from gradsense.rules.wording import line_of
 
 
@@ -76,8 +75,4 @@ class ReentrantCheckpoint(Rule[ReentrantWalked]):
         )
 
     def fixes(self, event: ReentrantWalked) -> Iterator[Fix]:
-        code = code_of(event.checkpoint)
-        call = code.expression(event.checkpoint.node)
-        if isinstance(call, ast.Call):
-            edits = set_keyword(code.source, code.tree, call, "use_reentrant", "False")
-            yield from safe("Use the other kind of checkpoint: `use_reentrant=False`", edits)
+        yield from other_checkpoint(event.checkpoint, safe)

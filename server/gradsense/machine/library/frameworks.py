@@ -134,6 +134,8 @@ def _engine(
     if name == "step" and isinstance(first, Optimizer):
         optim.step(machine, first, None, node)
         return (None,)
+    if name == "step" and optim.own(first) is not None:
+        return (machine.call(machine.get_attribute(first, "step"), [], {}, node),)
     if name in ("prepare", "setup", "setup_dataloaders", "prepare_model"):
         return (tuple(arguments) if len(arguments) > 1 else first,)
     if name in ("gather", "gather_for_metrics", "reduce", "unwrap_model", "to_device") and first is not None:

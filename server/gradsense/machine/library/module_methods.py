@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gradsense.machine.graph import Cut, Tensor
-from gradsense.machine.library import containers, distributions, frameworks, nn, unknown
+from gradsense.machine.library import containers, distributions, frameworks, nn, optim, unknown
 from gradsense.machine.library.arguments import argument
 from gradsense.machine.tri import NO
 from gradsense.machine.values import (
@@ -129,6 +129,8 @@ def call(
     node: ast.AST | None,
 ) -> Value:
     """`instance.<name>(…)`."""
+    if instance.kind == optim.OWN:
+        return optim.own_method(machine, instance, name, arguments, keywords, node)
     if not instance.is_module:
         special = frameworks.object_method(machine, instance, name, arguments, keywords, node)
         if special is not None:
@@ -286,6 +288,8 @@ def super_method(
             nn.initialise(machine, receiver, receiver.kind, arguments, keywords, node)
         elif receiver.cls is not None and (base := distributions.base_of(receiver.cls)) is not None:
             distributions.initialise(machine, receiver, base, arguments, keywords)
+        elif receiver.kind == optim.OWN:
+            optim.adopt(machine, receiver, arguments, keywords)
         return None
     if name == "__setattr__" and len(arguments) > 1 and isinstance(arguments[0], str):
         receiver.attributes[arguments[0]] = arguments[1]

@@ -9,7 +9,18 @@ from gradsense.machine.events import NonLeafOptimized, StaleGradients
 from gradsense.machine.graph import Tensor
 from gradsense.machine.library.arguments import argument
 from gradsense.machine.tri import NO, YES
-from gradsense.machine.values import DictValue, Instance, ListValue, Optimizer, Unknown, Value
+from gradsense.machine.values import (
+    BoundMethod,
+    DictValue,
+    External,
+    Function,
+    Instance,
+    ListValue,
+    Optimizer,
+    Unknown,
+    Value,
+    a_number,
+)
 
 if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
@@ -55,6 +66,78 @@ def make(
     made.complete = not unknowns
     machine.optimizers.append(made)
     return made
+
+
+# Where an object of a class of the program that is derived from `torch.optim.Optimizer` keeps its books.
+OWN = "optimizer"
+
+
+def adopt(machine: Machine, owner: Instance, arguments: list[Value], keywords: dict[str, Value]) -> None:
+    """`super().__init__(params, defaults)` of an optimizer that the program writes itself: what its methods find."""
+    params = argument(arguments, keywords, 0, "params")
+    made = make(machine, owner.cls.name if owner.cls is not None else "", [params], {}, None)
+    assert isinstance(made, Optimizer)
+    made.made = owner.made
+    owner.options[OWN] = made
+    defaults = argument(arguments, keywords, 1, "defaults")
+    held = machine.items_of(params)[0] if isinstance(params, (ListValue, tuple)) else []
+    groups: list[Value] = [part for part in held if isinstance(part, DictValue)] or [params]
+    owner.attributes["defaults"] = defaults
+    owner.attributes["param_groups"] = ListValue([_group(machine, group, defaults) for group in groups])
+    state = DictValue()
+    state.default = External("builtins.dict")
+    owner.attributes["state"] = state
+
+
+def _group(machine: Machine, given: Value, defaults: Value) -> DictValue:
+    """One of `param_groups`."""
+    tensors, unknowns = parameters_of(machine, given)
+    group = DictValue(dict(defaults.items) if isinstance(defaults, DictValue) else {"lr": a_number()})
+    if isinstance(given, DictValue):
+        group.items.update(given.items)
+    group.items["params"] = ListValue([*tensors, *unknowns])
+    return group
+
+
+def own(value: Value) -> Optimizer | None:
+    """The books of an optimizer that the program writes itself."""
+    found = value.options.get(OWN) if isinstance(value, Instance) else None
+    return found if isinstance(found, Optimizer) else None
+
+
+def own_method(
+    machine: Machine,
+    owner: Instance,
+    name: str,
+    arguments: list[Value],
+    keywords: dict[str, Value],
+    node: ast.AST | None,
+) -> Value:
+    """A method that an optimizer of the program leaves to `torch.optim.Optimizer`."""
+    books = own(owner)
+    if books is None or name == "step":
+        return Unknown(data=True)
+    if name == "add_param_group" and arguments:
+        groups = owner.attributes.get("param_groups")
+        if isinstance(groups, ListValue):
+            groups.items.append(_group(machine, arguments[0], owner.attributes.get("defaults")))
+    return method(machine, books, name, arguments, keywords, node)
+
+
+def own_call(
+    machine: Machine, called: BoundMethod, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+) -> Value:
+    """A method that an optimizer of the program has itself: what its `step` writes counts as written by a step."""
+    before, books = machine.order, own(called.receiver)
+    result = machine.call(called.function, [called.receiver, *arguments], keywords, node)
+    if books is None or not isinstance(called.function, Function) or called.function.name != "step":
+        return result
+    place = machine.here(node)
+    for write in (w for p in books.parameters for w in p.storage.writes):
+        if write.order > before:
+            write.kind, write.place = "step", place
+    _apply(machine, books, before)
+    return result
 
 
 def check_leaf(machine: Machine, tensor: Tensor) -> None:
@@ -110,6 +193,7 @@ def step(machine: Machine, optimizer: Optimizer, closure: Value, node: ast.AST |
             if rounds > 1:
                 machine.epoch = (*outer, (loop, number))
             machine.grad_mode = YES
+            machine.step_epochs.add(machine.epoch)
             result = machine.call(closure, [], {}, node)
             machine.grad_mode, machine.inference = mode, inference
             if rounds > 1 and number < rounds - 1:
@@ -120,7 +204,12 @@ def step(machine: Machine, optimizer: Optimizer, closure: Value, node: ast.AST |
     return result
 
 
-def _apply(machine: Machine, optimizer: Optimizer) -> None:
+def _apply(machine: Machine, optimizer: Optimizer, before: int | None = None) -> None:
+    """What a step does to the parameters that have a gradient.
+
+    Args:
+        before: when the step began whose own code was run already: what it wrote is written.
+    """
     machine.mark_reached()
     machine.step_epochs.add(machine.epoch)
     machine.steps.append((optimizer, machine.here(), machine.tick()))
@@ -129,7 +218,9 @@ def _apply(machine: Machine, optimizer: Optimizer) -> None:
     if not any(p.has_gradient for p in ready):
         machine.idle_steps.append((optimizer, machine.tick(), machine.here(), machine.epoch))
     for parameter in ready:
-        machine.mark_write(parameter, "fused" if optimizer.fused else "step")
+        storage = parameter.storage
+        if before is None or not any(w.order > before for w in (*storage.writes[-1:], *storage.silent[-1:])):
+            machine.mark_write(parameter, "fused" if optimizer.fused else "step")
         if not stale and optimizer.complete and not parameter.phantom:
             stale = _report_stale(machine, optimizer, parameter)
         machine.use_gradient(parameter, "step", optimizer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradsense.machine.events import ReduceWithGraph
@@ -271,11 +272,18 @@ def reentrant_checkpoint(
     """The old kind of checkpoint: its result needs grad only if an input does, whatever parameters are inside."""
     inputs = tensors_in(tuple(arguments))
     if inputs and all(machine.needs_grad(t) is NO for t in inputs):
-        mode, machine.grad_mode = machine.grad_mode, NO
+        mode, place = machine.grad_mode, machine.mode_place
+        machine.grad_mode, machine.mode_place = NO, machine.here(node)
         try:
-            return machine.call(function, arguments, keywords, node)
+            result = machine.call(function, arguments, keywords, node)
         finally:
-            machine.grad_mode = mode
+            ended, machine.grad_mode, machine.mode_place = machine.mode_place, mode, place
+        for output in tensors_in(result) if mode is not NO else ():
+            output.cuts = tuple(
+                replace(cut, how=REENTRANT) if cut.how == "no_grad" and cut.place is ended else cut
+                for cut in output.cuts
+            )
+        return result
     result = checkpoint(machine, function, arguments, keywords, node)
     for output in tensors_in(result):
         top = machine.graph_of(output)
