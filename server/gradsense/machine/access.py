@@ -465,6 +465,9 @@ class Access(State):
             self.report(UselessMutation(place=self.here(), what=what, instead=instead))
         elif name == "data":
             tensor.storage = new.storage if isinstance(new, Tensor) else Storage()
+        else:
+            # Nobody follows what is hung on a tensor: it may come back and be walked.
+            self.escape(new)
 
     def set_requires_grad(self, tensor: Tensor, needed: bool | None) -> None:
         """`requires_grad_(needed)`, which torch allows on leaves only."""

@@ -483,8 +483,10 @@ def _is_handed_on(machine: Machine, walk: Walk) -> bool:
     """Whether unseen code got hold of something that a later walk through this graph could start from."""
     if walk.root is None or not machine.escaped:
         return False
-    below = machine.below([machine.edge(walk.root)])
-    return any(node in below and node.accumulates is None for node in machine.escaped)
+    walked = machine.edge(walk.root)
+    if not walk.known or walked is None:
+        return True
+    return any(node.ancestry & walked.ancestry for node in machine.escaped)
 
 
 def _retained(machine: Machine) -> None:

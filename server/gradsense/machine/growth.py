@@ -75,7 +75,7 @@ def conclude(machine: Machine) -> None:
             n.walked is not None and n.walked.order > growth.order and n.accumulates is None
             for n in reaches[id(growth)]
         )
-        if growth.store is not None and later:
+        if growth.store is not None and (later or _is_handed_over(growth, reaches[id(growth)], escaped)):
             built.add(growth.store.place.key)
     attempted = _attempted(machine)
     detached = 0
@@ -92,7 +92,8 @@ def conclude(machine: Machine) -> None:
         explained = carried.get(id(growth.loop), 0)
         if not growth.carries and growth.older & explained == growth.older:
             continue
-        # A loop that is walked after one of its runs builds a graph, whatever its other runs are for.
+        # A loop that is walked after one of its runs, or may be by unseen code, builds a graph, whatever its other runs
+        # are for.
         if growth.store is None or growth.store.place.key in built:
             continue
         if len(growth.where.stack) > around[growth.key, growth.store.place.key]:
@@ -106,10 +107,6 @@ def conclude(machine: Machine) -> None:
             # Views of a tensor that lives on by itself hold nothing of their own.
             continue
         if attempted is not None and attempted[0] > growth.order and any(n in attempted[1] for n in growth.tops):
-            continue
-        freed = any(n.freed is not None and n.freed.order < growth.order and n.raises_when_walked_twice for n in reach)
-        taken = any(n.ancestry and n.ancestry & escaped == n.ancestry for n in growth.tops)
-        if taken and not freed:
             continue
         walked = any(n.walked is not None and n.accumulates is None for n in reach)
         if not walked and not any(n.sure for n in reach if n.accumulates is None):
@@ -165,6 +162,13 @@ def conclude(machine: Machine) -> None:
                 continue
             unwalked[id(growth.loop)] = event
         machine.events.append(event)
+
+
+def _is_handed_over(growth: Growth, reach: dict[Node, None], escaped: int) -> bool:
+    """Whether unseen code got hold of what a slot keeps, which no walk had freed."""
+    if any(n.freed is not None and n.freed.order < growth.order and n.raises_when_walked_twice for n in reach):
+        return False
+    return any(n.ancestry and n.ancestry & escaped == n.ancestry for n in growth.tops)
 
 
 def _feeds_itself(growth: Growth) -> bool:

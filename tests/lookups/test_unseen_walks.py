@@ -1,0 +1,61 @@
+"""What code that nobody reads may walk: a graph that it got hold of is not said to be of no use."""
+
+from __future__ import annotations
+
+from gradsense.check import check_source
+from gradsense.syntax import Source
+from oracle import Oracle
+
+LIBRARY = """\
+class trpo:
+    @staticmethod
+    def product(kl, parameters):
+        parameters = list(parameters)
+        return torch.autograd.grad(kl, parameters, create_graph=True)
+"""
+SURROGATE = """\
+def surrogate(replays, policy, old):
+    loss = 0.0
+    kl = 0.0
+    for states in replays:
+        new, was = policy(states), old(states)
+        kl += (new - was).pow(2).mean()
+        loss += new.exp().mean()
+    return loss / len(replays), kl / len(replays)
+"""
+TRAIN = """\
+from torch import nn
+policy, old = nn.Linear(4, 2), nn.Linear(4, 2)
+for step in range(3):
+    replays = torch.randn(3, 5, 4)
+    loss, kl = surrogate(replays, policy, old)
+    grads = torch.autograd.grad(loss, list(policy.parameters()), retain_graph=True)
+    product = trpo.product(kl, policy.parameters())
+    del kl, product
+    for trial in range(2):
+        other, kl = surrogate(replays, policy, old)
+        if other < loss and kl < 0.01:
+            break
+"""
+PROGRAM = SURROGATE + TRAIN
+
+
+def found(program: str) -> list[str]:
+    """The codes that are told of a program that uses the library."""
+    report = check_source(Source.from_text("a.py", f"import torch\nimport trpo\n{program}"))
+    return [finding.code for finding in report.findings]
+
+
+def test_what_a_library_gets_hold_of_needs_its_graph(torch_oracle: Oracle) -> None:
+    assert found(PROGRAM) == []
+    assert torch_oracle.run(f"import torch\n{LIBRARY}{PROGRAM}").kind != "raises"
+    # Neither may go.
+    for kept, gone in ((", retain_graph=True", ""), ("kl += (new - was)", "kl += (new - was).detach()")):
+        assert torch_oracle.run(f"import torch\n{LIBRARY}{PROGRAM.replace(kept, gone)}").kind == "raises"
+
+
+def test_what_no_library_gets_is_told(torch_oracle: Oracle) -> None:
+    program = PROGRAM.replace("product = trpo.product(kl, policy.parameters())", "product = kl.item()")
+    assert found(program) == ["GS305", "GS303"]
+    for kept, gone in ((", retain_graph=True", ""), ("kl += (new - was)", "kl += (new - was).detach()")):
+        assert torch_oracle.run(f"import torch\n{LIBRARY}{program.replace(kept, gone)}").kind != "raises"
