@@ -59,3 +59,39 @@ def test_what_no_library_gets_is_told(torch_oracle: Oracle) -> None:
     assert found(program) == ["GS305", "GS303"]
     for kept, gone in ((", retain_graph=True", ""), ("kl += (new - was)", "kl += (new - was).detach()")):
         assert torch_oracle.run(f"import torch\n{LIBRARY}{program.replace(kept, gone)}").kind != "raises"
+
+
+WEIGHTED = """\
+policy = library.policy()
+for step in range(3):
+    states, weights = library.states(), library.weights(policy)
+    values = policy(states)
+    loss = (values * weights).mean()
+    values += 1
+    loss.backward()
+"""
+PLAYED = """\
+class library:
+    @staticmethod
+    def policy():
+        return torch.nn.Linear(3, 1)
+    @staticmethod
+    def states():
+        return torch.randn(4, 3)
+    @staticmethod
+    def weights(policy):
+        return torch.rand(4, 1)
+"""
+
+
+def test_of_two_unseen_tensors_one_may_be_data(torch_oracle: Oracle) -> None:
+    report = check_source(Source.from_text("a.py", f"import torch\nimport library\n{WEIGHTED}"))
+    assert report.findings == []
+    assert torch_oracle.run(f"import torch\n{PLAYED}{WEIGHTED}").kind == "clean"
+
+
+def test_what_an_op_keeps_of_itself_is_told(torch_oracle: Oracle) -> None:
+    program = WEIGHTED.replace("policy(states)", "torch.exp(policy(states))").replace("(values * weights)", "values")
+    report = check_source(Source.from_text("a.py", f"import torch\nimport library\n{program}"))
+    assert [(finding.code, finding.severity.value) for finding in report.findings] == [("GS201", "warning")]
+    assert torch_oracle.run(f"import torch\n{PLAYED}{program}").kind == "raises"

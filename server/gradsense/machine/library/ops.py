@@ -279,6 +279,10 @@ def collect(
         for what, known in [(w, True) for w in saves.tensors] + [(w, False) for w in saves.maybe]:
             for spec in _resolve(what, name, group, needs, tensors):
                 named = True
+                if YES not in needs and not isinstance(spec, int) and spec not in group:
+                    # Of two tensors that nobody knows, one is likely to be data, for which the other is not kept.
+                    perhaps = True
+                    continue
                 key = spec if isinstance(spec, int) else id(spec)
                 before = kept.get(key)
                 kept[key] = (spec, (known and certain) or (before is not None and before[1]))
