@@ -95,3 +95,40 @@ def test_what_an_op_keeps_of_itself_is_told(torch_oracle: Oracle) -> None:
     report = check_source(Source.from_text("a.py", f"import torch\nimport library\n{program}"))
     assert [(finding.code, finding.severity.value) for finding in report.findings] == [("GS201", "warning")]
     assert torch_oracle.run(f"import torch\n{PLAYED}{program}").kind == "raises"
+
+
+SAMPLED = """\
+from torch import nn
+policy = nn.Linear(4, 3)
+for step in range(3):
+    probs = policy(torch.randn(2, 4)).softmax(-1)
+    actions = [probs.multinomial(1), probs.multinomial(1)]
+    torch.autograd.backward(actions, [None, None])
+"""
+TOGETHER = """\
+from torch import nn
+model = nn.Linear(4, 3)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(3):
+    total = 0
+    for x in torch.randn(3, 2, 4):
+        total += model(x).pow(2).mean()
+    opt.zero_grad()
+    torch.autograd.backward([total, library.weights(model).mean()])
+    opt.step()
+"""
+
+
+def test_a_call_for_another_torch_makes_something_unknown(torch_oracle: Oracle) -> None:
+    assert found(SAMPLED) == ["GS401"]
+    assert torch_oracle.run(f"import torch\n{SAMPLED}").kind == "raises"
+    before = SAMPLED.replace("multinomial(1)", "multinomial()")
+    assert found(before) == []
+    assert "missing 1 required positional arguments" in torch_oracle.run(f"import torch\n{before}").message
+
+
+def test_what_is_walked_together_with_something_unseen_is_walked(torch_oracle: Oracle) -> None:
+    report = check_source(Source.from_text("a.py", f"import torch\nimport library\n{TOGETHER}"))
+    assert report.findings == []
+    library = PLAYED.replace("torch.rand(4, 1)", "policy.weight * 2")
+    assert torch_oracle.run(f"import torch\n{library}{TOGETHER}").kind != "raises"

@@ -133,6 +133,10 @@ def call(
             walk(machine, known, retain=retain, create_graph=create, given_gradient=given, inputs=wanted)
         elif isinstance(roots, Unknown):
             walk_value(machine, roots)
+        elif known is None:
+            # Walked together with what is not known.
+            machine.escape(roots)
+            machine.note_site(False)
         return None
     if last == "Variable":
         return variable(machine, arguments, keywords)

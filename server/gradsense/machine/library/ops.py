@@ -103,6 +103,9 @@ def operate(
     if found is None:
         return untabled(machine, name, [*arguments, *(keywords or {}).values()])
     row, bound = found
+    if any(param.required and param.name not in bound for param in row.params):
+        # A call that this torch refuses, of code for another: what that made is not known.
+        return Unknown()
     if looks is None or row.view is not View.NONE or row.nondifferentiable or row.outputs != 1:
         return run_row(machine, row, bound, shape)
     plan = make_plan(machine, row, bound, values, shape)
