@@ -347,6 +347,8 @@ class Access(State):
         frame = module.frame
         if name in frame.variables:
             return frame.variables[name]
+        if name in frame.imported:
+            return self.load_name(frame, name)
         if frame.lookup is not None:
             found, value = frame.lookup(name)
             if found:

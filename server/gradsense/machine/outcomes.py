@@ -24,7 +24,7 @@ class Exploration:
         sites: every walk that was reached, by place, and whether its graph was fully known.
         doubts: why it was not, for those where it was not.
         called: the functions that were entered.
-        files: the files that were loaded, by their real paths.
+        files: the files that were loaded, or looked into before, by their real paths.
         paths: how many paths were run.
         left_out: what bounds on work left out, as `limits` words it.
         walks_by_itself: whether the module level walks a graph: the file is a whole program.
@@ -48,7 +48,7 @@ class Exploration:
         for machine in machines:
             found.paths += 1
             found.called |= machine.called | machine.handed_over
-            found.files |= machine.loaded.keys()
+            found.files |= machine.loaded.keys() | machine.consulted
             found.left_out |= machine.left_out
             found.failures += [f for f in machine.failures if f not in found.failures]
             for key, known in machine.sites.items():

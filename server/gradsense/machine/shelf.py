@@ -19,7 +19,7 @@ from gradsense.machine.values import ProgramModule, Site, origin_of
 from gradsense.syntax.parse import ParsedModule
 
 if TYPE_CHECKING:
-    from gradsense.machine.interpreter import Machine
+    from gradsense.machine.imports import Imports
     from gradsense.machine.state import BranchKey
 
 
@@ -39,7 +39,7 @@ class Traces:
             set(self.called), set(self.handed_over), set(self.reached), dict(self.branches), set(self.left_out)
         )
 
-    def leave_on(self, machine: Machine) -> None:
+    def leave_on(self, machine: Imports) -> None:
         """Adds them to those of a machine."""
         machine.called |= self.called
         machine.handed_over |= self.handed_over
@@ -49,7 +49,7 @@ class Traces:
             machine.branches.setdefault(key, default)
 
 
-def traces_of(machine: Machine) -> Traces:
+def traces_of(machine: Imports) -> Traces:
     """What is on the machine now."""
     return Traces(machine.called, machine.handed_over, machine.reached, machine.branches, machine.left_out)
 
@@ -97,7 +97,7 @@ class Loading:
         sound: whether it may be kept.
     """
 
-    def __init__(self, machine: Machine, path: str, depth: int) -> None:
+    def __init__(self, machine: Imports, path: str, depth: int) -> None:
         self.imports: set[str] = set()
         self.circle = {path}
         self.depth = self.lowest = depth
@@ -109,7 +109,7 @@ class Loading:
         machine.left_out = set()
 
 
-def marks(machine: Machine) -> tuple[object, ...]:
+def marks(machine: Imports) -> tuple[object, ...]:
     """What stays the same while nothing but definitions is run."""
     return (
         len(machine.events),
@@ -141,7 +141,7 @@ class Shelf:
         """The ids of the values that the kept files look after."""
         return self._ids
 
-    def take(self, machine: Machine, path: str) -> ProgramModule | None:
+    def take(self, machine: Imports, path: str) -> ProgramModule | None:
         """The module as it was left, put into the machine with all that it needs; None if it has to be run."""
         kept = self._kept.get(path)
         if kept is None or not self._fits(kept, machine):
@@ -158,7 +158,7 @@ class Shelf:
             machine.order = max(machine.order, part.order)
         return kept.modules[path]
 
-    def _fits(self, kept: Kept, machine: Machine) -> bool:
+    def _fits(self, kept: Kept, machine: Imports) -> bool:
         if machine.main in kept.paths or any(key[0] in kept.names for key in machine.forced):
             return False
         if any(_root(site) in kept.names for site in machine.knowledge.facts):
@@ -179,11 +179,11 @@ class Shelf:
 
     # ------------------------------------------------------------------ keeping
 
-    def begin(self, machine: Machine, path: str) -> None:
+    def begin(self, machine: Imports, path: str) -> None:
         """A file that is not kept is about to be run."""
         machine.loading.append(Loading(machine, path, len(machine.loading)))
 
-    def came_back(self, machine: Machine, path: str) -> None:
+    def came_back(self, machine: Imports, path: str) -> None:
         """Something imports a file that was loaded already, or is being loaded."""
         if not machine.loading or (path != machine.main and machine.workspace.held(path) is None):
             return
@@ -195,7 +195,7 @@ class Shelf:
             if path in loading.circle:
                 current.lowest = min(current.lowest, loading.depth)
 
-    def end(self, machine: Machine, path: str, finished: bool) -> None:
+    def end(self, machine: Imports, path: str, finished: bool) -> None:
         """A file was run: keeps it if that is sound."""
         loading = machine.loading.pop()
         traces, outer = traces_of(machine), loading.outer
@@ -216,7 +216,7 @@ class Shelf:
             above.imports.add(path)
             above.sound = above.sound and sound
 
-    def _keep(self, machine: Machine, path: str, loading: Loading, traces: Traces) -> bool:
+    def _keep(self, machine: Imports, path: str, loading: Loading, traces: Traces) -> bool:
         needs: dict[Kept, None] = {}
         for imported in sorted(loading.imports - loading.circle):
             part = self._kept.get(imported)

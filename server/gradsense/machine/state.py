@@ -136,6 +136,8 @@ class State(Walking):
         self.new_facts = False
         self.branches: dict[BranchKey, bool] = {}
         self.steps_taken = 0
+        # Those of them in files that the program imports.
+        self.import_steps = 0
         self.visits_made = 0
         # When the clock is looked at again.
         self.next_step_look = 0
@@ -220,8 +222,8 @@ class State(Walking):
         Raises:
             OutOfBudget: when the path took too long.
         """
-        self.next_step_look = min(self.steps_taken + LOOK_EVERY, self.limits.steps + 1)
-        self._look(self.steps_taken > self.limits.steps)
+        self.next_step_look = min(self.steps_taken + LOOK_EVERY, self.limits.steps + self.import_steps + 1)
+        self._look(self.steps_taken - self.import_steps > self.limits.steps)
 
     def spend(self, visits: int) -> None:
         self.visits_made += visits
@@ -238,7 +240,7 @@ class State(Walking):
 
     def renew_budget(self) -> None:
         """Begins to count anew."""
-        self.steps_taken = self.visits_made = self.next_step_look = self.next_visit_look = 0
+        self.steps_taken = self.import_steps = self.visits_made = self.next_step_look = self.next_visit_look = 0
 
     def note_site(self, known: bool, doubt: str = "its root is not known") -> None:
         """Counts a walk towards coverage."""
@@ -339,6 +341,8 @@ class State(Walking):
             # A class body's names are not seen from its methods.
             if name in frame.variables and (frame.cls is None or frame is first):
                 return True, frame.variables[name]
+            if name in frame.imported and (frame.cls is None or frame is first):
+                return True, self.load_name(frame, name)
             if frame.lookup is not None:
                 found, value = frame.lookup(name)
                 if found:
@@ -346,6 +350,10 @@ class State(Walking):
                     return True, value
             frame = frame.parent
         return False, None
+
+    def load_name(self, frame: Frame, name: str) -> Value:
+        """What a name was imported from that nobody has asked for so far."""
+        raise NotImplementedError
 
     # ------------------------------------------------------------------ stores
 

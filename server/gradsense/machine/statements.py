@@ -10,7 +10,7 @@ from gradsense.machine import library
 from gradsense.machine.books import PathEnds
 from gradsense.machine.events import DiscardedResult, UselessMutation
 from gradsense.machine.expressions import TENSOR_OPERATORS, Expressions
-from gradsense.machine.frames import Frame
+from gradsense.machine.frames import Frame, Import
 from gradsense.machine.graph import Tensor
 from gradsense.machine.growth import Growth
 from gradsense.machine.iteration import StopGenerator
@@ -327,7 +327,9 @@ class Statements(Expressions):
     def _delete(self, node: ast.Delete) -> None:
         for target in node.targets:
             if isinstance(target, ast.Name):
-                self.scope_of(target.id).variables.pop(target.id, None)
+                scope = self.scope_of(target.id)
+                scope.variables.pop(target.id, None)
+                scope.imported.pop(target.id, None)
             elif isinstance(target, ast.Attribute):
                 receiver = self.evaluate(target.value)
                 if isinstance(receiver, Instance):
@@ -675,17 +677,33 @@ class Statements(Expressions):
 
     def _import(self, node: ast.Import) -> None:
         for alias in node.names:
-            value = self.import_module(alias.name, 0, whole=alias.asname is not None)
             name = alias.asname or alias.name.partition(".")[0]
-            self.frame.variables[name] = value
+            self._bind_import(name, Import(alias.name, whole=alias.asname is not None))
 
     def _import_from(self, node: ast.ImportFrom) -> None:
         for alias in node.names:
             if alias.name == "*":
                 self.import_all(node.module or "", node.level)
-                continue
-            value = self.import_name(node.module or "", node.level, alias.name)
-            self.frame.variables[alias.asname or alias.name] = value
+            else:
+                self._bind_import(alias.asname or alias.name, Import(node.module or "", node.level, alias.name))
+
+    def _bind_import(self, name: str, meant: Import) -> None:
+        frame = self.frame
+        if self.may_wait(meant):
+            frame.variables.pop(name, None)
+            frame.imported[name] = meant
+        else:
+            frame.variables[name] = self.import_of(meant)
+
+    def import_of(self, meant: Import) -> Value:
+        """What an import binds a name to; runs the files that it means."""
+        if meant.name is None:
+            return self.import_module(meant.module, meant.level, whole=meant.whole)
+        return self.import_name(meant.module, meant.level, meant.name)
+
+    def may_wait(self, meant: Import) -> bool:
+        """Whether nobody sees it if the files of an import are run when the name is asked for, and not before."""
+        raise NotImplementedError
 
     def import_module(self, name: str, level: int, *, whole: bool) -> Value:
         """`import name`: the module, or the first package of the dotted name."""
