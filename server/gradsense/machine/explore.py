@@ -16,7 +16,7 @@ from gradsense.machine.outcomes import Exploration, Facts, Outcome
 from gradsense.machine.paths import Paths
 from gradsense.machine.state import Knowledge
 from gradsense.machine.trees import declares_globals, forget, is_main_guard
-from gradsense.machine.units import Unit, assigns_anew, units_of
+from gradsense.machine.units import Unit, assigns_anew, recipe_of, units_of
 from gradsense.machine.values import origin_of
 from gradsense.syntax.parse import ParsedModule
 
@@ -165,9 +165,13 @@ class Explorer:
         self._level.touched()
         most = 1 if first_path_only else self.limits.paths
         shown: list[ast.AST | None] = []
-        start = _Start()
+        start, alike = _Start(), _Alike()
         for unit, more in self._units():
             node = unit.node if unit is not None else None
+            if alike.has(unit):
+                self._outcomes[node] = Outcome.of_nothing(start.clean)
+                shown.append(node)
+                continue
             known = self._outcomes.get(node)
             if known is None or not self._serves(known, unit, start, not first_path_only):
                 if unit is not None and time.thread_time() > deadline:
@@ -180,6 +184,7 @@ class Explorer:
                 self._run_unit(unit, start, paths, until, whole=not first_path_only)
             shown.append(node)
             start.goes_on(self._outcomes[node])
+            alike.add(unit, self._outcomes[node])
         else:
             self.is_seen = self._was_seen = True
             self.is_settled = self.is_settled or not first_path_only
@@ -415,6 +420,28 @@ class Explorer:
 # Statements of a module level that are there for what they do, and as many steps as is much for one of them.
 WORK = (ast.For, ast.While, ast.With, ast.Expr)
 LONG_WORK = 300
+
+
+# So many functions that call the same show what the others come to.
+ENOUGH_ALIKE = 2
+
+
+class _Alike:
+    """Functions that were run, did nothing but call the same one after another, and in which nothing was found."""
+
+    def __init__(self) -> None:
+        self._counts: dict[frozenset[str], int] = {}
+
+    def has(self, unit: Unit | None) -> bool:
+        """Whether there were enough like this one."""
+        recipe = recipe_of(unit) if unit is not None and self._counts else None
+        return recipe is not None and self._counts.get(recipe, 0) >= ENOUGH_ALIKE
+
+    def add(self, unit: Unit | None, outcome: Outcome) -> None:
+        """Takes note of what a unit came to."""
+        recipe = recipe_of(unit) if unit is not None and outcome.is_uneventful else None
+        if recipe is not None:
+            self._counts[recipe] = self._counts.get(recipe, 0) + 1
 
 
 @dataclass

@@ -9,6 +9,7 @@ from typing import cast
 
 from gradsense.machine.events import Event
 from gradsense.machine.interpreter import Machine
+from gradsense.machine.limits import SIZE
 from gradsense.machine.merging import REVOCABLE, merged
 from gradsense.machine.values import Site, origin_of
 
@@ -94,6 +95,21 @@ class Outcome:
     leaves_clean: bool
     seconds: float
     stale: bool = False
+
+    @classmethod
+    def of_nothing(cls, clean: bool) -> Outcome:
+        """That of a unit that need not be run.
+
+        Args:
+            clean: whether the module level is ready before it, and so behind it.
+        """
+        return cls(Exploration(), True, frozenset(), {}, {}, clean, clean, 0.0)
+
+    @property
+    def is_uneventful(self) -> bool:
+        """Whether it was run to its end, walked no graph, learnt nothing and nothing was found."""
+        found = self.found
+        return not (found.events or found.sites or found.failures or found.left_out - {SIZE} or self.learnt)
 
     def go_on_from(self, earlier: Outcome | None) -> None:
         """Keeps what an earlier run found on paths that were not run yet, and nothing new that they may take back.
