@@ -210,12 +210,15 @@ class Imports(Statements):
     def load_name(self, frame: Frame, name: str) -> Value:
         meant = frame.imported[name]
         previous = (self.source, self.frame, self.grad_mode, self.inference, self.autocast)
+        branches, self.branches = self.branches, {}
         self.source, self.frame = frame.source, frame
         self.grad_mode, self.inference, self.autocast = YES, False, False
         try:
             value = frame.variables[name] = self.import_of(meant)
         finally:
             self.source, self.frame, self.grad_mode, self.inference, self.autocast = previous
+            # Which way a file goes that only defines things is not tried.
+            self.branches = branches
         return value
 
     def _star_of_library(self, module: str) -> None:

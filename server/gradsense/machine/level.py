@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gradsense.machine.events import InplaceAllowed
 from gradsense.machine.heap import Heap
@@ -121,12 +121,12 @@ class ModuleLevel:
             machine.optimizers = list(known.optimizers)
             known.traces.leave_on(machine)
             return known.value
-        before, loaded = marks(machine), len(machine.loaded)
+        before = marks(machine)
         value = make()
         if value is None or not self.again or self._state is None or machine.forced:
             return value
         traces = traces_of(machine)
-        alike = marks(machine) == before and len(machine.loaded) == loaded and traces.left_out <= {SIZE}
+        alike = marks(machine) == before and self._takes_along(machine) and traces.left_out <= {SIZE}
         if not alike or self._heap.changed():
             return value
         objects = Objects((value, machine.optimizers), self._elsewhere)
@@ -134,8 +134,24 @@ class ModuleLevel:
             self._made[node] = Made(value, machine.state(), tuple(machine.optimizers), objects, traces.copy())
         return value
 
+    def _takes_along(self, machine: Machine) -> bool:
+        """Has later runs start with the files that were loaded in this one; whether all of them can be put back."""
+        state = self._state
+        if state is None:
+            return False
+        new = [part for part in machine.taken if part not in state.taken]
+        paths = {path for part in new for path in part.modules}
+        if not machine.loaded.keys() - state.loaded.keys() <= paths or any(part.heap.changed() for part in new):
+            return False
+        if new:
+            self._state = replace(state, loaded=dict(machine.loaded), taken=dict(machine.taken))
+            self._untouched += [part.heap for part in new]
+            self._elsewhere.update(*(part.heap.ids for part in new))
+        return True
+
     def finish(self, machine: Machine, node: ast.ClassDef | None) -> None:
-        """A method was run: where something was found, that may refer to the object as the method left it."""
+        """A function was run: where something was found, that may refer to the object as a method left it."""
+        self._takes_along(machine)
         if machine.new_facts:
             self._made.clear()
         elif node is not None and not all(isinstance(event, InplaceAllowed) for event in machine.events):
