@@ -46,26 +46,31 @@ def only_defines(tree: ast.Module, is_outside: IsOutside) -> bool:
     return known[1]
 
 
-def exported_names(tree: ast.Module) -> list[str] | None:
-    """The names that `from … import *` takes from a file, or None where its text does not say so."""
-    found: dict[str, None] = {}
+def exported_names(tree: ast.Module) -> dict[str, bool] | None:
+    """The names that `from … import *` takes from a file, and whether it defines them and does not import them itself.
+
+    Returns:
+        None where the text of the file does not say which names these are.
+    """
+    found: dict[str, bool] = {}
     listed: list[str] | None = None
     for node in _flat(tree.body):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found[node.name] = None
+            found[node.name] = True
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            found.update(dict.fromkeys(alias.asname or alias.name.partition(".")[0] for alias in node.names))
+            for alias in node.names:
+                found.setdefault(alias.asname or alias.name.partition(".")[0], False)
         elif isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             names = [part.id for target in targets for part in nodes_of(target) if isinstance(part, ast.Name)]
-            found.update(dict.fromkeys(names))
+            found.update(dict.fromkeys(names, True))
             if "__all__" in names:
                 if not isinstance(node, ast.Assign) or not isinstance(node.value, (ast.List, ast.Tuple)):
                     return None
                 listed = [e.value for e in node.value.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)]
     if listed is not None:
-        return listed
-    return None if "*" in found else [name for name in found if not name.startswith("_")]
+        return {name: found.get(name, False) for name in listed}
+    return None if "*" in found else {name: own for name, own in found.items() if not name.startswith("_")}
 
 
 class _Reader:

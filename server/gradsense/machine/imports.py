@@ -136,9 +136,11 @@ class Imports(Statements):
         if path is None:
             return
         if self._may_wait_for(path) and (exported := exported_names(self.workspace.load(path).tree)) is not None:
-            for name in exported:
-                self.frame.variables.pop(name, None)
-                self.frame.imported[name] = Import(module, level, name)
+            for name, is_own in exported.items():
+                # What a file imports itself may come from here.
+                if is_own or not (name in self.frame.variables or name in self.frame.imported):
+                    self.frame.variables.pop(name, None)
+                    self.frame.imported[name] = Import(module, level, name)
             return
         loaded = self.load(path)
         if loaded is None:
@@ -167,7 +169,7 @@ class Imports(Statements):
             # Who imports a package may do so for what that does to others.
             first = self._file_of(meant.module.partition(".")[0], meant.level)
             return self._may_wait_for(path, deeply=True) and (first in (None, path) or self._may_wait_for(str(first)))
-        beside = self.workspace.find(meant.name, 1, os.path.join(path, "__init__.py")) if _is_package(path) else None
+        beside = self.workspace.find(meant.name, 1, _inside(path)) if _is_package(path) else None
         if beside is not None and not self._may_wait_for(beside, deeply=True):
             return False
         return os.path.isdir(path) or self._may_wait_for(path)
@@ -208,7 +210,7 @@ class Imports(Statements):
         return module.partition(".")[0] in LIBRARIES or self.workspace.find(module, 0, self.source.path) is None
 
     def load_name(self, frame: Frame, name: str) -> Value:
-        meant = frame.imported[name]
+        meant = frame.imported.pop(name)
         previous = (self.source, self.frame, self.grad_mode, self.inference, self.autocast)
         branches, self.branches = self.branches, {}
         self.source, self.frame = frame.source, frame
@@ -219,6 +221,8 @@ class Imports(Statements):
             self.source, self.frame, self.grad_mode, self.inference, self.autocast = previous
             # Which way a file goes that only defines things is not tried.
             self.branches = branches
+            # It is back here so that another run finds it; meanwhile a circle of imports would have come back to it.
+            frame.imported[name] = meant
         return value
 
     def _star_of_library(self, module: str) -> None:
@@ -277,6 +281,11 @@ LIBRARIES = frozenset(
     subprocess pickle csv io gc inspect traceback unittest pytest skimage imageio nltk spacy h5py yaml
     omegaconf hydra torchmetrics torchtext apex deepspeed fairscale""".split()
 )
+
+
+def _inside(package: str) -> str:
+    """The path that files of a package are found from."""
+    return os.path.join(package, "__init__.py") if os.path.isdir(package) else package
 
 
 def _is_package(path: str) -> bool:
