@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from gradsense.machine.alike import Alike
 from gradsense.machine.events import Event
 from gradsense.machine.interpreter import Machine
 from gradsense.machine.level import ModuleLevel
@@ -16,7 +17,7 @@ from gradsense.machine.outcomes import Exploration, Facts, Outcome
 from gradsense.machine.paths import Paths
 from gradsense.machine.state import Knowledge
 from gradsense.machine.trees import declares_globals, forget, is_main_guard
-from gradsense.machine.units import Unit, assigns_anew, recipe_of, units_of
+from gradsense.machine.units import Unit, assigns_anew, units_of
 from gradsense.machine.values import origin_of
 from gradsense.syntax.parse import ParsedModule
 
@@ -165,7 +166,7 @@ class Explorer:
         self._level.touched()
         most = 1 if first_path_only else self.limits.paths
         shown: list[ast.AST | None] = []
-        start, alike = _Start(), _Alike()
+        start, alike = _Start(), Alike(self.program.tree, self._all_units())
         for unit, more in self._units():
             node = unit.node if unit is not None else None
             if alike.has(unit):
@@ -420,28 +421,6 @@ class Explorer:
 # Statements of a module level that are there for what they do, and as many steps as is much for one of them.
 WORK = (ast.For, ast.While, ast.With, ast.Expr)
 LONG_WORK = 300
-
-
-# So many functions that call the same show what the others come to.
-ENOUGH_ALIKE = 2
-
-
-class _Alike:
-    """Functions that were run, did nothing but call the same one after another, and in which nothing was found."""
-
-    def __init__(self) -> None:
-        self._counts: dict[frozenset[str], int] = {}
-
-    def has(self, unit: Unit | None) -> bool:
-        """Whether there were enough like this one."""
-        recipe = recipe_of(unit) if unit is not None and self._counts else None
-        return recipe is not None and self._counts.get(recipe, 0) >= ENOUGH_ALIKE
-
-    def add(self, unit: Unit | None, outcome: Outcome) -> None:
-        """Takes note of what a unit came to."""
-        recipe = recipe_of(unit) if unit is not None and outcome.is_uneventful else None
-        if recipe is not None:
-            self._counts[recipe] = self._counts.get(recipe, 0) + 1
 
 
 @dataclass

@@ -37,9 +37,7 @@ TRAINER_BASES = frozenset(("LightningModule", "Trainer", "Seq2SeqTrainer", "SFTT
 # The attributes that methods of a class assign, for as long as its tree lives.
 _ASSIGNED: WeakKeyDictionary[ast.ClassDef, set[str]] = notes()
 # What functions call that do nothing else.
-_RECIPES: WeakKeyDictionary[Definition, frozenset[str] | None] = notes()
-# Calls that only pass on options.
-_PLUMBING = frozenset(("dict", "partial", "functools.partial"))
+_ONLY_CALLS: WeakKeyDictionary[Definition, frozenset[str] | None] = notes()
 # The names that a function calls.
 _CALLED: WeakKeyDictionary[ast.AST, frozenset[str]] = notes()
 
@@ -89,29 +87,20 @@ def _called_in(function: Definition) -> frozenset[str]:
     return known
 
 
-def recipe_of(unit: Unit) -> frozenset[str] | None:
-    """What a function calls, if calls one after another are all it does; None for other functions and for methods.
-
-    A file may have hundreds of functions that make a network of one class, each of another size.
-    """
-    function = unit.node
-    if unit.cls is not None:
-        return None
-    if function not in _RECIPES:
-        _RECIPES[function] = _recipe(function)
-    return _RECIPES[function]
+def only_calls(function: Definition) -> frozenset[str] | None:
+    """What a function calls, as it is written, if calls one after another are all it does; None for others."""
+    if function not in _ONLY_CALLS:
+        _ONLY_CALLS[function] = _calls_of(function)
+    return _ONLY_CALLS[function]
 
 
-def _recipe(function: Definition) -> frozenset[str] | None:
+def _calls_of(function: Definition) -> frozenset[str] | None:
     if not all(isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)) for statement in function.body):
         return None
     parts = [part for statement in function.body for part in nodes_of(statement)]
     if any(isinstance(part, (ast.comprehension, ast.IfExp, ast.Lambda)) for part in parts):
         return None
-    calls = {ast.unparse(part.func) for part in parts if isinstance(part, ast.Call)}
-    options = function.args.kwarg.arg if function.args.kwarg is not None else None
-    made = frozenset(name for name in calls if name not in _PLUMBING and name.partition(".")[0] != options)
-    return made or None
+    return frozenset(ast.unparse(part.func) for part in parts if isinstance(part, ast.Call))
 
 
 def runner(machine: Machine, unit: Unit, level: ModuleLevel) -> Callable[[], None] | None:

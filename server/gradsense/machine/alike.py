@@ -1,0 +1,54 @@
+"""Functions that only make what others make, too: of hundreds that build one network in another size, one is run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from gradsense.machine.outcomes import Outcome
+from gradsense.machine.units import Definition, Unit, only_calls
+
+
+class Alike:
+    """Knows which functions of a file do nothing but call what one before them called, in which nothing was found.
+
+    Args:
+        tree: the file.
+        units: its functions and methods.
+    """
+
+    def __init__(self, tree: ast.Module, units: Iterable[Unit]) -> None:
+        self._functions = {unit.node.name: unit.node for unit in units if unit.cls is None}
+        self._own = {*self._functions, *(part.name for part in tree.body if isinstance(part, ast.ClassDef))}
+        self._known: set[frozenset[str]] = set()
+
+    def has(self, unit: Unit | None) -> bool:
+        """Whether there was one like this."""
+        return unit is not None and bool(self._known) and self._ends(unit) in self._known
+
+    def add(self, unit: Unit | None, outcome: Outcome) -> None:
+        """Takes note of what a unit came to."""
+        if unit is not None and outcome.is_uneventful and (ends := self._ends(unit)):
+            self._known.add(ends)
+
+    def _ends(self, unit: Unit) -> frozenset[str]:
+        """The functions and classes of the file that a function comes to call; nothing if it does more than that."""
+        found: set[str] = set()
+        todo: list[Definition] = [unit.node] if unit.cls is None else []
+        seen = set(todo)
+        while todo:
+            function = todo.pop()
+            calls = only_calls(function)
+            if calls is None and function is unit.node:
+                return frozenset()
+            if (calls is None or calls.isdisjoint(self._own)) and function is not unit.node:
+                found.add(function.name)
+                continue
+            for name in (calls or frozenset()) & self._own:
+                called = self._functions.get(name)
+                if called is None:
+                    found.add(name)
+                elif called not in seen:
+                    seen.add(called)
+                    todo.append(called)
+        return frozenset(found)
