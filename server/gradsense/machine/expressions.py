@@ -425,7 +425,8 @@ class Expressions(Calls):
                 sources=tuple(t for u in unknowns for t in u.sources)[:4],
             )
             result.arguments = tuple(unknowns)
-            result.cut = next((u.cut for u in unknowns if u.cut is not None), None) if numbers else None
+            arrays = all(u.data for u in unknowns) and not any(isinstance(v, (Tensor, Instance)) for v in (left, right))
+            result.cut = next((u.cut for u in unknowns if u.cut is not None), None) if numbers or arrays else None
             if left is None or right is None:
                 self.use_of_none()
             return result

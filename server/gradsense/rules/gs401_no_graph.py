@@ -56,8 +56,12 @@ for step in range(3):
   statements that would be recorded, too.
 - What has no gradient by nature needs another formula: the compared value itself or a sigmoid instead of the
   comparison, the probability of the class for `argmax(1) == y`, the expected class for another `argmax`, `rsample()`
-  for `sample()`, no cast to an integer. Unsafe, since values change. For drawing and counting (`multinomial`,
-  `bincount`) and for what numpy computes none is offered: the loss has to be written anew.
+  for `sample()`, no cast to an integer. Unsafe, since values change.
+- What is drawn has no gradient, how likely it was has one: the log-probability where a sample is computed with, a
+  sample of `gumbel_softmax` for its one-hot code. Unsafe.
+- What counts: `index_add` for `bincount` with weights, a sum of probabilities for counts of likeliest classes, a soft
+  histogram for `histc`. Unsafe.
+- What numpy computes: the same in torch, where the few functions that it takes are there under the same names. Unsafe.
 - Where `requires_grad_()` hides the loss of the graph, it goes with what cut. Unsafe, as every fix of a silent fault:
   the parameters begin to learn.
 """
@@ -110,8 +114,12 @@ class NoGraphRule(Rule[NoGraph | GraphLost]):
     def expected(self, event: NoGraph | GraphLost) -> str | None:
         if not isinstance(event, NoGraph):
             return None
+        last = event.cuts[-1].how if event.cuts else ""
         if event.walk_kind == "number":
-            return "AttributeError: 'float' object has no attribute 'backward'"
+            what = "[…]" if last == "numpy" else "float"
+            return f"AttributeError: '{what}' object has no attribute 'backward'"
+        if last == "bincount":
+            return "RuntimeError: derivative for aten::bincount is not implemented"
         return NO_GRAPH
 
     def fixes(self, event: NoGraph | GraphLost) -> Iterator[Fix]:

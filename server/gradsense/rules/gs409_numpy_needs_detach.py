@@ -34,6 +34,7 @@ print(probabilities.detach().numpy().mean(0))
 
 ## Fixes
 
+- Drop `.numpy()` where the result is walked: safe, as an array has no `backward()`.
 - `.detach()` before the conversion: safe. If a loss was to be computed with numpy, that is no cure: it has no gradient.
 """
 
@@ -45,7 +46,9 @@ from gradsense.fixes.fix import Fix
 from gradsense.machine.events import NumpyOfGraph
 from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
+from gradsense.rules.editing import code_of, safe
 from gradsense.rules.repairs.arrays import detached_array
+from gradsense.rules.repairs.in_torch import in_torch, is_walked
 from gradsense.rules.wording import line_of, tensor_name
 
 
@@ -65,4 +68,9 @@ class NumpyNeedsDetach(Rule[NumpyOfGraph]):
         return "RuntimeError: Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
 
     def fixes(self, event: NumpyOfGraph) -> Iterator[Fix]:
-        yield from detached_array(event)
+        code = code_of(event.place)
+        array = code.expression(event.place.node)
+        if array is not None and is_walked(code, array):
+            yield from safe("Keep it a tensor, as it is walked: drop `.numpy()`", in_torch(code, array))
+        else:
+            yield from detached_array(event)

@@ -107,7 +107,10 @@ def call(
         raise ProgramRaises("SystemExit")
     if name.startswith(DATA_PACKAGES):
         made_of = unknown.sources_of([*arguments, *keywords.values()])
-        return Unknown(data=True, number=name.startswith(NUMBER_PACKAGES[1:]), name=last, sources=made_of)
+        made = Unknown(data=True, number=name.startswith(NUMBER_PACKAGES[1:]), name=last, sources=made_of)
+        if name.startswith("numpy"):
+            made.cut = first.cut if isinstance(first, Unknown) else None
+        return made
     if name.startswith("einops.") and isinstance(first, Tensor):
         return _einops(machine, last, first)
     told = frameworks.call_outside(machine, name, arguments, keywords, node)

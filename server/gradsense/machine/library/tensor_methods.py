@@ -192,6 +192,7 @@ def _numpy(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: d
         check_numpy(machine, tensor, None)
     result = Unknown(data=True, name="numpy", sources=(tensor,))
     result.alias = tensor
+    result.cut = Cut("numpy", machine.here(), (tensor,))
     return result
 
 

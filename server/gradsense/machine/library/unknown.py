@@ -125,7 +125,7 @@ def _run_callbacks(machine: Machine, values: list[Value]) -> None:
 
 
 def _backward_of_number(machine: Machine, number: Unknown) -> None:
-    """`loss.item().backward()`: a number has no `backward`.
+    """`loss.item().backward()`: a number has no `backward`, and neither has an array.
 
     Raises:
         PathEnds: always, since that raises.
@@ -153,7 +153,7 @@ def _by_name(
         if name == "zero_grad" and owner.phantom is not None:
             machine.zero_gradients([owner.phantom])
             return (None,)
-    if name == "backward" and isinstance(owner, Unknown) and owner.number and owner.cut is not None:
+    if name == "backward" and isinstance(owner, Unknown) and owner.data and owner.cut is not None:
         _backward_of_number(machine, owner)
         return (None,)
     if name in ("backward", "manual_backward"):

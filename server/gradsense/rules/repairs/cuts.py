@@ -15,8 +15,11 @@ from gradsense.fixes.tree import same_expression
 from gradsense.machine.books import ZERO_GRADIENT
 from gradsense.machine.graph import Cut
 from gradsense.rules.editing import Code, code_of, safe, unsafe
+from gradsense.rules.repairs.counting import soft_histogram, summed_weights
+from gradsense.rules.repairs.drawn import likelier, soft_sample
 from gradsense.rules.repairs.frozen import thaw
 from gradsense.rules.repairs.grad_modes import record_again
+from gradsense.rules.repairs.in_torch import in_torch
 from gradsense.rules.repairs.repair import Repair
 from gradsense.rules.repairs.soft import soft_argmax, soft_comparison, soft_hit, straight_through, used_as_index
 from gradsense.rules.wording import quoted
@@ -56,25 +59,39 @@ def repairs(cut: Cut, walk: ast.AST | None = None) -> Iterator[Repair]:
         return
     if cut.how in {"detach", "data", "detach_"}:
         if _leaves_torch(code, expression):
+            yield Repair("compute it in torch, not in numpy", in_torch(code, expression), False)
             return
         yield Repair(
             f"drop `.{_last(expression) or cut.how}{'' if cut.how == 'data' else '()'}`",
             _undetached(code, expression),
             True,
         )
+    elif cut.how == "numpy":
+        yield Repair("compute it in torch, not in numpy", in_torch(code, expression), False)
     elif cut.how in _NUMBERS:
         yield Repair(f"drop `{_spelt(expression)}`", _as_tensor(code, expression), True)
     elif cut.how == "torch.tensor" and isinstance(expression, ast.Call):
         yield Repair("`torch.stack` instead of `torch.tensor`", _stacked(code, expression), True)
     elif cut.how == "comparison" and isinstance(expression, ast.Compare):
         yield from soft_comparison(code, expression)
-    elif cut.how == "sample" and isinstance(expression, ast.Call) and not _has_discrete(code):
-        yield Repair(
-            "`rsample()` instead of `sample()`", rename_method(code.source, code.tree, expression, "rsample"), False
-        )
-    elif cut.how == "argmax" and isinstance(expression, ast.Call):
+    elif cut.how == "sample" and isinstance(expression, ast.Call):
+        if not _has_discrete(code):
+            yield Repair(
+                "`rsample()` instead of `sample()`", rename_method(code.source, code.tree, expression, "rsample"), False
+            )
+        yield from soft_sample(code, expression, cut)
+        yield from likelier(code, expression, cut)
+    elif cut.how == "multinomial" and isinstance(expression, ast.Call):
+        yield from soft_sample(code, expression, cut)
+        yield from likelier(code, expression, cut)
+    elif cut.how == "bincount" and isinstance(expression, ast.Call):
+        yield from summed_weights(code, expression)
+    elif cut.how == "histc" and isinstance(expression, ast.Call):
+        yield from soft_histogram(code, expression)
+    elif cut.how in {"argmax", "max"} and isinstance(expression, ast.Call):
         yield from soft_argmax(code, expression, cut)
         yield from soft_hit(code, expression)
+        yield from likelier(code, expression, cut)
     elif cut.how in ZERO_GRADIENT and isinstance(expression, ast.Call):
         yield from straight_through(code, expression)
     elif cut.how == "state_dict" and isinstance(expression, ast.Call):
@@ -183,11 +200,12 @@ def _later_makers(code: Code, expression: ast.expr) -> list[Edits | None]:
         if isinstance(node, ast.Call) and _is_tensor_maker(code, node):
             given = node.args[0]
             if isinstance(given, ast.Name) and given.id == name and node.lineno > statement.lineno:
-                found.append(_made_of(code, node, name, whole=statement.value is expression))
+                listed = isinstance(statement.value, ast.List | ast.ListComp | ast.Tuple)
+                found.append(_made_of(code, node, name, whole=statement.value is expression, listed=listed))
     return found
 
 
-def _made_of(code: Code, call: ast.Call, name: str, *, whole: bool) -> Edits | None:
+def _made_of(code: Code, call: ast.Call, name: str, *, whole: bool, listed: bool) -> Edits | None:
     """The variable itself for `torch.tensor(x)`; its tensors stacked where it is a list of them."""
     stack = spelling(code.tree, call, "torch.stack")
     statement = code.statement(call)
@@ -197,7 +215,7 @@ def _made_of(code: Code, call: ast.Call, name: str, *, whole: bool) -> Edits | N
         and same_expression(statement.targets[0], call.args[0])
     ):
         return remove_statement(code.source, code.tree, statement) if whole else None
-    if whole or stack is None:
+    if whole or not listed or stack is None:
         return replace_expression(code.source, code.tree, call, name)
     return replace_expression(code.source, code.tree, call, f"{stack}({name})")
 
