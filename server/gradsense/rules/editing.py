@@ -45,7 +45,8 @@ class Code:
         """The node of this tree that stands where `node` does, or None where there is none."""
         if not hasattr(node, "lineno"):
             return cast("N", self.tree) if isinstance(node, ast.Module) else None
-        return cast("N | None", self._nodes.get(_position(node)))
+        position = _position(node)
+        return cast("N | None", _at(self.tree, position) or self._nodes.get(position))
 
     def expression(self, node: ast.AST | None) -> ast.expr | None:
         """The twin of an expression; the expression of a statement that is nothing else."""
@@ -109,6 +110,7 @@ _MOST_PARSED = 4
 def is_parsed(modules: Iterable[ParsedModule]) -> None:
     """Takes the trees of files for the fixes in them; they stay as they are as long as their findings are made."""
     for module in modules:
+        _PARSED.pop(module.source, None)
         _PARSED[module.source] = (module.source.text, Code(module.source, module.tree))
     while len(_PARSED) > _MOST_PARSED:
         del _PARSED[next(iter(_PARSED))]
@@ -138,6 +140,25 @@ def unsafe(title: str, edits: Edits | None) -> Iterator[Fix]:
     """A fix that may change results; none where there are no edits."""
     if edits:
         yield Fix(title, Applicability.UNSAFE, edits)
+
+
+def _at(tree: ast.AST, position: _Position) -> ast.AST | None:
+    """The node at a position, looked for only in what is around it: a file is long, and a fix asks for few nodes."""
+    line = position[1]
+    around = [tree]
+    for node in around:
+        for child in ast.iter_child_nodes(node):
+            if not hasattr(child, "lineno"):
+                around.append(child)
+                continue
+            found = _position(child)
+            if found == position:
+                return child
+            decorated = getattr(child, "decorator_list", None)
+            first = decorated[0].lineno if decorated else found[1]
+            if first <= line <= (found[3] or line):
+                around.append(child)
+    return None
 
 
 def _position(node: ast.AST) -> _Position:
