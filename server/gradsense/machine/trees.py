@@ -28,11 +28,39 @@ def forget(definitions: Iterable[ast.AST]) -> None:
                     kept.pop(node, None)
 
 
+# Fields that hold no expressions or statements: what a name is used for, which operator it is, text.
+_NO_NODES = frozenset(
+    (
+        "ctx",
+        "op",
+        "ops",
+        "id",
+        "attr",
+        "arg",
+        "module",
+        "level",
+        "type_comment",
+        "kind",
+        "conversion",
+        "simple",
+        "is_async",
+    )
+)
+_PARTS: dict[type, tuple[str, ...]] = {}
+
+
 def nodes_of(tree: ast.AST) -> list[ast.AST]:
-    """The node itself and all below it, in no particular order."""
+    """The node itself and all below it, in no particular order; without operators and what names are used for."""
     found = [tree]
     for node in found:
-        for value in vars(node).values():
+        kind = type(node)
+        parts = _PARTS.get(kind)
+        if parts is None:
+            parts = _PARTS[kind] = tuple(
+                name for name in kind._fields if name not in _NO_NODES or kind is ast.arguments
+            )
+        for name in parts:
+            value = getattr(node, name, None)
             if type(value) is list:
                 found += [part for part in value if isinstance(part, ast.AST)]
             elif isinstance(value, ast.AST):
