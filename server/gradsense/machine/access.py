@@ -189,7 +189,8 @@ class Access(State):
             self.none_gradient = NoneGradient(tensor, self.here(), self.order, sure)
             return None
         # Nothing was walked into it on this path; another path or a caller may have.
-        if self.is_unit or self.assumed or self.unseen_walks or self.escaped or tensor.has_gradient or needs is not YES:
+        unseen = self.is_unit or self.assumed or self.unseen_walks or self.handed_on or self.escaped
+        if unseen or tensor.has_gradient or needs is not YES:
             return Unknown(name="grad")
         self.none_gradient = NoneGradient(tensor, self.here(), self.order, True, unfilled=True)
         return None
@@ -433,7 +434,10 @@ class Access(State):
         if isinstance(new, Tensor) and new.leaf and new.needs is YES and not new.parameter and new.base is None:
             self.plain_leaves.append((owner, name, self.here(target)))
         elif isinstance(new, (ListValue, tuple, DictValue)):
-            if any(isinstance(part, Instance) and part.is_module for part in parts_of(new)):
+            if any(
+                isinstance(p, (Instance, Tensor)) and (p.parameter if isinstance(p, Tensor) else p.is_module)
+                for p in parts_of(new)
+            ):
                 self.plainly_held.append((owner, name, self.here(target)))
         elif isinstance(new, Instance) and new.is_module and isinstance(before, Instance) and self.optimizers:
             old = {t for _, t in library.module_methods.tensors(before)}
@@ -456,7 +460,10 @@ class Access(State):
             if new is None:
                 self.zero_gradients([tensor])
             else:
-                tensor.contributions = []
+                if new is not tensor.gradient:
+                    self.use_gradient(tensor, "read")
+                    tensor.spent += tensor.contributions
+                    tensor.contributions = []
                 tensor.has_gradient = True
                 tensor.gradient = new if isinstance(new, Tensor) else None
         elif name == "requires_grad":
@@ -482,6 +489,8 @@ class Access(State):
             self.check_inference(tensor, "tracked")
         if needed is True and tensor.needs is NO and tensor.cuts:
             tensor.promoted = self.here()
+        if needed is True and tensor.needs is NO and tensor.parameter and self.optimizers:
+            self.thawed.append((tensor, self.here()))
         tensor.needs = tri(needed)
         tensor.frozen = self.here() if needed is False and tensor.parameter else None
         if needed is False:

@@ -16,7 +16,7 @@ from gradsense.syntax.source import Source
 # They write a tensor whose elements share memory without a complaint, or with a warning.
 LENIENT = frozenset("fill zero masked_fill index_put index_fill tril triu fill_diagonal threshold".split())
 # Ops whose gradient is zero wherever it is defined: the graph goes on, and nothing flows through it.
-ZERO_GRADIENT = frozenset("round floor ceil trunc fix sign sgn heaviside".split())
+ZERO_GRADIENT = frozenset("round floor ceil trunc fix sign sgn heaviside normal bernoulli poisson".split())
 
 
 class PathEnds(Exception):

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from gradsense.machine import growth
 from gradsense.machine.books import ZERO_GRADIENT
 from gradsense.machine.events import (
+    ClippedInVain,
     ConstantGradient,
     DeadTerm,
     ForwardUnused,
     GradientsDiscarded,
     GraphGrows,
     GraphLost,
+    LeftoverGradients,
     LossNeverWalked,
     NeverReached,
     NothingToStep,
@@ -26,7 +28,7 @@ from gradsense.machine.graph_search import reachable_without
 from gradsense.machine.library import module_methods
 from gradsense.machine.place import Epoch, Place, PlaceKey
 from gradsense.machine.story import holder, in_frame_of
-from gradsense.machine.tri import YES
+from gradsense.machine.tri import NO, YES
 from gradsense.machine.values import Instance, Optimizer, parts_of
 
 if TYPE_CHECKING:
@@ -46,6 +48,8 @@ def conclude(machine: Machine) -> None:
     _wasted(machine)
     _unused(machine)
     _retained(machine)
+    _leftovers(machine)
+    _clips(machine)
 
 
 def _discarded(machine: Machine) -> None:
@@ -86,6 +90,33 @@ def _step_before_all(machine: Machine, key: PlaceKey) -> Place | None:
     return early[-1] if len(walks) == len(early) > 1 else None
 
 
+def _leftovers(machine: Machine) -> None:
+    """Steps on gradients that another player's walk left, where that player never steps on those of the second walk."""
+    seen: set[PlaceKey] = set()
+    for walk, own, other, step in machine.leftovers:
+        # What the second walk brings to the other player is thrown away, or nothing.
+        waits = own.used_leaves & set(other.parameters) or any(
+            c.walk is own for p in other.parameters for c in p.contributions
+        )
+        if walk.epoch and own.epoch and not waits and own.place.key not in seen:
+            seen.add(own.place.key)
+            machine.events.append(LeftoverGradients(place=own.place, walk=walk, own=own, step=step))
+
+
+def _clips(machine: Machine) -> None:
+    """Gradients that are clipped in vain, each time."""
+    for noted in machine.clips.values():
+        place = noted.place
+        # Who takes the result, or clips at infinity, wants to know the norm.
+        is_measured = place.source.lines[place.line - 1][: place.span.column].strip() or "inf" in place.text
+        if noted.late == noted.calls and not is_measured:
+            machine.events.append(ClippedInVain(place=place, step=noted.step))
+        elif noted.early == noted.calls and not machine.is_unit and not machine.ended_early and _all_is_seen(machine):
+            walk = next((w for w in machine.walks if w.kind == "backward"), None)
+            if walk is not None:
+                machine.events.append(ClippedInVain(place=place, walk=walk))
+
+
 def _dead_terms(machine: Machine) -> None:
     if machine.ended_early or not machine.steps or not all(o.complete for o in machine.optimizers):
         return
@@ -103,9 +134,10 @@ def _dead_terms(machine: Machine) -> None:
             continue
         cut = term.cuts[-1] if term.cuts else None
         machine.events.append(DeadTerm(place=walk.place, term=term, walk=walk, cut=cut))
+    missing = _missing(machine) if machine.constant_terms else set()
     for term, walk, cut in machine.constant_terms:
         lost = {n.accumulates for n in machine.below(machine.edge(t) for t in cut.lost) if n.accumulates is not None}
-        if lost & walk.used_leaves:
+        if lost & (walk.used_leaves | missing):
             machine.events.append(DeadTerm(place=walk.place, term=term, walk=walk, cut=cut))
 
 
@@ -128,14 +160,8 @@ def _never_reached(machine: Machine) -> None:
     """Parameters that an optimizer stepped over without a gradient, although a walked loss was computed from them."""
     if machine.ended_early or (machine.optimizers and not machine.steps):
         return
-    stepped = [o for o in machine.optimizers if o.complete and any(s[0] is o for s in machine.steps)]
-    missing = {
-        p
-        for o in stepped
-        for p in o.parameters
-        if p.parameter and not p.contributions and not p.spent and not p.has_gradient and p.needs is YES
-    }
-    missing |= _unmoved(machine, stepped)
+    stepped = _stepped(machine)
+    missing = _missing(machine) | _unmoved(machine, stepped)
     if not missing:
         return
     seen: set[PlaceKey] = set()
@@ -144,19 +170,28 @@ def _never_reached(machine: Machine) -> None:
         if walk.kind != "backward" or walk.root is None:
             continue
         for cut in walk.cuts:
-            if cut.how == "grad" or (cut.how == "no_grad" and not seen_all) or cut.place.key in seen:
+            if cut.how == "grad" or cut.place.key in seen:
                 continue
             reached = machine.below(machine.edge(t) for t in cut.lost)
             lost = [n.accumulates for n in reached if n.accumulates in missing]
             if lost and lost[0] is not None:
                 event = NeverReached(place=walk.place, parameter=lost[0], cut=cut, walk=walk)
                 event.idle = any(lost[0] in o.parameters and all(map(_has_none, o.parameters)) for o in stepped)
-                if cut.how == "no_grad" and not event.idle:
-                    continue
+                event.idle = event.idle and (cut.how != "no_grad" or seen_all)
                 seen.add(cut.place.key)
                 event.straight = _is_straight_through(machine, cut, lost[0])
                 event.also = [(walk.place, "walked here")]
                 machine.events.append(event)
+
+
+def _stepped(machine: Machine) -> list[Optimizer]:
+    """The optimizers that made a step and whose parameters are all known."""
+    return [o for o in machine.optimizers if o.complete and any(s[0] is o for s in machine.steps)]
+
+
+def _missing(machine: Machine) -> set[Tensor]:
+    """Parameters that were stepped over, and have no gradient ever."""
+    return {p for o in _stepped(machine) for p in o.parameters if p.parameter and p.needs is YES and _has_none(p)}
 
 
 def _is_straight_through(machine: Machine, cut: Cut, parameter: Tensor) -> bool:
@@ -200,8 +235,11 @@ def _nothing_to_step(machine: Machine) -> None:
         own = optimizer.parameters
         if not optimizer.complete or not own or not before or told & set(own):
             continue
-        if all(p.parameter and p.needs is YES and not p.phantom and _has_none(p) for p in own):
-            event = NothingToStep(place=steps[-1][0], optimizer=optimizer.made, walk=before[-1])
+        if not all(p.leaf and p.origin == "known" and not p.phantom and _has_none(p) for p in own):
+            continue
+        frozen = next((p for p in own if p.needs is NO and not p.parameter), None)
+        if frozen is not None or all(p.parameter and p.needs is YES for p in own):
+            event = NothingToStep(place=steps[-1][0], optimizer=optimizer.made, walk=before[-1], frozen=frozen)
             machine.events.append(event)
 
 
@@ -236,13 +274,14 @@ def _not_optimized(machine: Machine) -> None:
     held = {p for o in machine.optimizers for p in o.parameters}
     seen: set[PlaceKey] = set()
 
-    def look(module: Instance, optimizer: Optimizer, how: str, place: Place) -> None:
-        own = [t for _, t in module_methods.tensors(module)]
+    def look(held_by: Instance | Tensor, optimizer: Optimizer, how: str, place: Place) -> None:
+        own = [held_by] if isinstance(held_by, Tensor) else [t for _, t in module_methods.tensors(held_by)]
         if place.key in seen or any(p in held for p in own):
             return
         for parameter in own:
             given = [*parameter.contributions, *parameter.spent]
-            if given and parameter.needs is YES and not any(c.used == "update" for c in given):
+            used = any(c.used if how in ("thawed", "loose") else c.used == "update" for c in given)
+            if given and parameter.needs is YES and parameter.parameter and not used:
                 seen.add(place.key)
                 event = NotOptimized(
                     place=place, parameter=parameter, how=how, optimizer=optimizer.made, walk=given[0].walk
@@ -253,8 +292,8 @@ def _not_optimized(machine: Machine) -> None:
     for module, optimizer, place in machine.replaced:
         look(module, optimizer, "replaced", place)
     for owner, name, place in machine.plain_leaves:
-        beside = {t for _, t in module_methods.tensors(owner)}
-        steps = [o for o in machine.optimizers if beside & set(o.parameters)]
+        beside = {t for _, t in module_methods.tensors(owner) if t.parameter}
+        steps = [o for o in machine.optimizers if beside & set(o.parameters) or not beside]
         leaf = owner.attributes.get(name)
         given = [*leaf.contributions, *leaf.spent] if isinstance(leaf, Tensor) and leaf not in held else []
         if isinstance(leaf, Tensor) and steps and given and not any(c.used for c in given):
@@ -264,8 +303,15 @@ def _not_optimized(machine: Machine) -> None:
         beside = {t for _, t in module_methods.tensors(owner)}
         steps = [o for o in machine.optimizers if beside & set(o.parameters)]
         for part in parts_of(owner.attributes.get(name)) if steps else ():
-            if isinstance(part, Instance) and part.is_module:
+            if isinstance(part, Tensor) or (isinstance(part, Instance) and part.is_module):
                 look(part, steps[0], "list", place)
+    if machine.handed_on:
+        return
+    for leaf, place in machine.thawed:
+        look(leaf, machine.optimizers[-1], "thawed", place)
+    for leaf in machine.loose:
+        if leaf.stores and all(s.kind == "name" for s in leaf.stores):
+            look(leaf, machine.optimizers[-1], "loose", leaf.made)
 
 
 LOSS_NAME = re.compile(r"loss|(^|_)err(or)?(_|$|[A-Z])|cost|objective", re.IGNORECASE)

@@ -470,6 +470,52 @@ class StaleGradients(Event):
 
 
 @dataclass(eq=False, kw_only=True)
+class LeftoverGradients(Event):
+    """A step uses, beside those of its own loss, gradients that another player's walk left in its parameters.
+
+    Attributes:
+        walk: the other player's walk, on which that player stepped.
+        own: the walk of the step's own loss.
+        step: the step that uses both.
+    """
+
+    silent = True
+
+    walk: Walk
+    own: Walk
+    step: Place
+
+
+@dataclass(eq=False, kw_only=True)
+class ScaledGradients(Event):
+    """Gradients that a scaler has multiplied are used as they are.
+
+    Attributes:
+        how: `step` (an optimizer's own step) or `clip`.
+    """
+
+    silent = True
+
+    walk: Walk
+    how: str
+
+
+@dataclass(eq=False, kw_only=True)
+class ClippedInVain(Event):
+    """Gradients are clipped where there are none, or behind the step that used them, in every pass.
+
+    Attributes:
+        step: the step that had used them, where it came before.
+        walk: the walk that comes behind, where there were none.
+    """
+
+    silent = True
+
+    step: Place | None = None
+    walk: Walk | None = None
+
+
+@dataclass(eq=False, kw_only=True)
 class GradientsDiscarded(Event):
     """All that a walk contributed is zeroed before any step used it.
 
@@ -550,10 +596,12 @@ class NothingToStep(Event):
     Attributes:
         optimizer: where the optimizer was made.
         walk: the last walk before the step.
+        frozen: a tensor of it that does not require grad and is no parameter.
     """
 
     optimizer: Place
     walk: Walk
+    frozen: Tensor | None = None
 
     @property
     def culprit(self) -> Place:
@@ -566,7 +614,9 @@ class NotOptimized(Event):
 
     Attributes:
         how: `list` (a module holds its layer in a plain list, tuple or dictionary), `replaced` (the module was put in
-            the place of another one after the optimizer was made) or `tensor` (a tensor that is no `nn.Parameter`).
+            the place of another one after the optimizer was made), `tensor` (a tensor that is no `nn.Parameter`),
+            `thawed` (it was made to require grad after the optimizer was made of what did) or `loose` (no module has
+            it).
         optimizer: where the optimizer was made.
         walk: the walk that gave it a gradient.
     """
@@ -616,6 +666,22 @@ class HookRefused(Event):
 
     tensor: Tensor
     how: str
+
+
+@dataclass(eq=False, kw_only=True)
+class NoDerivative(Event):
+    """An argument needs grad for which the op has no derivative.
+
+    Attributes:
+        op: the op, as the table names it.
+        argument: the argument's name.
+    """
+
+    raises = True
+
+    tensor: Tensor
+    op: str
+    argument: str
 
 
 @dataclass(eq=False, kw_only=True)

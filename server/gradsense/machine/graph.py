@@ -127,6 +127,7 @@ class Walk:
         kind: `backward`, `grad`, or `assumed` (a caller that we do not see).
         oldest: when the oldest node that it ran was made.
         partial: walks for some inputs only, or with a gradient that the caller gave: another walk may add more.
+        scaled: its loss was multiplied by a gradient scaler.
     """
 
     place: Place
@@ -141,6 +142,7 @@ class Walk:
     known: bool = True
     needed: bool = False
     partial: bool = False
+    scaled: bool = False
     targets: set[Tensor] = field(default_factory=set)
     cuts: tuple[Cut, ...] = ()
     lost_leaves: set[Tensor] = field(default_factory=set)
@@ -235,6 +237,13 @@ class Node:
         for parent in parents:
             self.ancestry |= parent.ancestry
 
+    def lead_to(self, parents: Iterable[Node | None]) -> None:
+        """Has the walk go on to these only."""
+        self.parents = tuple(dict.fromkeys(p for p in parents if p is not None))
+        self.ancestry = 1 << self.index
+        for parent in self.parents:
+            self.ancestry |= parent.ancestry
+
     @property
     def raises_when_walked_twice(self) -> bool:
         """Whether it saved anything: a graph of nodes that save nothing can be walked again."""
@@ -257,6 +266,12 @@ class Contribution:
     used: str | None = None
     optimizer: object = None
     zeroed: Place | None = None
+    unscaled: bool = False
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether it came from a loss that a scaler had multiplied, and was not divided again."""
+        return self.walk.scaled and not self.unscaled
 
 
 class Tensor:

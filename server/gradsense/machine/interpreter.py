@@ -138,6 +138,8 @@ class Machine(Imports):
         self.zeroed = {}
         self.dead_terms = []
         self.constant_gradients = []
+        self.leftovers = []
+        self.clips = {}
         self.losses = []
         self.cut_nodes = []
         self.hidden = {}
@@ -148,6 +150,8 @@ class Machine(Imports):
         self.walks = []
         self.steps = []
         self.replaced = []
+        self.thawed = []
+        self.loose = []
         self.failures = []
         self.sites = {}
         self.doubts = {}

@@ -184,6 +184,10 @@ class State(Walking):
         self.plainly_held: list[tuple[Instance, str, Place]] = []
         # Leaves that need grad and are no parameters, as attributes of modules: the module, the attribute, where.
         self.plain_leaves: list[tuple[Instance, str, Place]] = []
+        # Parameters that were made to require grad after an optimizer had its parameters, and where.
+        self.thawed: list[tuple[Tensor, Place]] = []
+        # Parameters that the program makes by themselves.
+        self.loose: list[Tensor] = []
         # Modules that took another's place after an optimizer had its parameters: the new one, the optimizer, where.
         self.replaced: list[tuple[Instance, Optimizer, Place]] = []
         # The last `.grad` that was read as None.
@@ -419,11 +423,11 @@ class State(Walking):
                 if node is not None:
                     self.escaped.append(node)
                 elif value.needs is not NO:
-                    self.unseen_walks = True
+                    self.handed_on = True
             elif isinstance(value, (Function, BoundMethod, Optimizer)) or (
                 isinstance(value, Instance) and (value.is_module or value.cls is not None)
             ):
-                self.unseen_walks = True
+                self.handed_on = True
             elif depth <= 3 and id(value) not in seen and (parts := parts_of(value)):
                 seen.add(id(value))
                 todo += [(part, depth + 1) for part in parts if not isinstance(part, SCALARS)]

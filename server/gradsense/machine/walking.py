@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from gradsense.machine import story
-from gradsense.machine.books import Books, PathEnds, merge_cuts
+from gradsense.machine.books import ZERO_GRADIENT, Books, PathEnds, merge_cuts
 from gradsense.machine.events import (
     CreateGraphBackward,
     DeadTerm,
@@ -18,8 +19,8 @@ from gradsense.machine.events import (
     StaleValue,
 )
 from gradsense.machine.graph import Contribution, Cut, Node, Saved, Store, Tensor, Walk, Write
-from gradsense.machine.graph_search import reachable, reachable_surely
-from gradsense.machine.place import Epoch, Place
+from gradsense.machine.graph_search import reachable, reachable_surely, reachable_without
+from gradsense.machine.place import Epoch, Place, PlaceKey
 from gradsense.machine.tri import MAYBE, NO, YES
 from gradsense.machine.values import Optimizer
 from gradsense.syntax.source import Source
@@ -30,7 +31,7 @@ MEANT_CUTS = ("requires_grad_(False)", "sample")
 
 # Ops that keep something of their own which no gradient flows through.
 LINEAR = frozenset(
-    """dropout mul div scatter index gather masked_fill where getitem embedding custom copy_ fill_ zero_ add_
+    """dropout mul div scale scatter index gather masked_fill where getitem embedding custom copy_ fill_ zero_ add_
     sub_ mul_ div_""".split()
 )
 # Ops that look at what they saved only to choose where the gradient goes: a second derivative of them is none.
@@ -44,8 +45,29 @@ CHOOSING = frozenset(
 SEVERAL_NODES = frozenset("lstm_cell grucell rnncell gru rnn attention".split())
 # Of so many gradients that are computed together each one's own part is followed.
 MOST_GRADIENTS = 8
+# The op of a gradient scaler.
+SCALE = "scale"
 # The node of a checkpoint that runs its function again with a walk of its own.
 REENTRANT = "reentrant checkpoint"
+
+
+@dataclass(slots=True)
+class Clips:
+    """The calls on one line that clip gradients.
+
+    Args:
+        place: the last of them.
+        calls: how many.
+        early: how many found no gradient.
+        late: how many found only gradients that a step had used.
+        step: that step.
+    """
+
+    place: Place
+    calls: int = 0
+    early: int = 0
+    late: int = 0
+    step: Place | None = None
 
 
 class Walking(Books):
@@ -56,6 +78,8 @@ class Walking(Books):
         self.walks: list[Walk] = []
         # Something may have been walked that is not seen: a graph that is not known, or code that is not.
         self.unseen_walks = False
+        # Unseen code has a parameter, a module or a function of the program, and may walk or step what it likes.
+        self.handed_on = False
         # Lines with a walk, a step or a module call that this path came to.
         self.reached: set[tuple[str, int]] = set()
         self.optimizers: list[Optimizer] = []
@@ -74,6 +98,10 @@ class Walking(Books):
         self.dead_terms: list[tuple[Tensor, Walk, list[Tensor]]] = []
         # Terms of walked losses that were computed without recording.
         self.constant_terms: list[tuple[Tensor, Walk, Cut]] = []
+        # Steps that used what two walks had left, between which another optimizer stepped on the first.
+        self.leftovers: list[tuple[Walk, Walk, Optimizer, Place]] = []
+        # Calls that clip gradients, by place: how many, how many found none, how many found only used ones.
+        self.clips: dict[PlaceKey, Clips] = {}
 
     def walk(
         self,
@@ -106,13 +134,14 @@ class Walking(Books):
         walk.targets = set(inputs or ())
         walk.cuts = merge_cuts(r.cuts for r in walked_roots)
         walk.partial = inputs is not None or given_gradient
+        walk.scaled = any(r.node is not None and r.node.op == SCALE for r in walked_roots)
         self.walks.append(walk)
         edges = [self.edge(t) for t in walked_roots]
         reached = reachable(edges)
         surely = reachable_surely(edges)
         self.spend(4 * len(reached))
         walk.known = len(surely) == len(reached)
-        self.unseen_walks = self.unseen_walks or not walk.known
+        self.unseen_walks = self.unseen_walks or not walk.known or bool(walk.cuts)
         order = sorted(reached, key=lambda n: -n.order)
         running = order if inputs is None else self._needed_for(order, inputs)
         walk.nodes = len(running)
@@ -393,6 +422,11 @@ class Walking(Books):
                 elif term.cuts and term.cuts[-1].how == "no_grad":
                     self.constant_terms.append((term, walk, term.cuts[-1]))
             elif self.needs_grad(term) is YES and not term.leaf:
+                flat = next((c for c in term.cuts if c.how in ZERO_GRADIENT), None)
+                if flat is not None and not any(
+                    n.accumulates for n in reachable_without([self.edge(term)], ZERO_GRADIENT)
+                ):
+                    self.report(DeadTerm(place=walk.place, term=term, walk=walk, cut=flat))
                 leaves = [n.accumulates for n in self.below([self.edge(term)]) if n.accumulates is not None]
                 self.dead_terms.append((term, walk, leaves))
 

@@ -66,6 +66,7 @@ from collections.abc import Iterable, Iterator
 from gradsense.fixes.fix import Fix
 from gradsense.machine.books import ZERO_GRADIENT
 from gradsense.machine.events import NeverReached, NothingToStep
+from gradsense.machine.graph import MEANT
 from gradsense.machine.place import Place
 from gradsense.machine.walking import REENTRANT
 from gradsense.rules.base import Rule
@@ -85,12 +86,15 @@ class GradientCut(Rule[NeverReached | NothingToStep]):
         if isinstance(event, NothingToStep):
             return Severity.WARNING
         # `detach()` is written on purpose more often than by mistake, but an optimizer that moves nothing is not.
-        meant = event.cut.how in ("detach", "data", "detach_") and not event.idle and not event.straight
+        meant = event.cut.how in MEANT and not event.idle and not event.straight
         return Severity.INFORMATION if meant else Severity.WARNING
 
     def message(self, event: NeverReached | NothingToStep) -> str:
         if isinstance(event, NothingToStep):
             where = line_of(event.place, event.culprit)
+            if event.frozen is not None:
+                name = tensor_name(event.frozen, "what this optimizer holds")
+                return f"{name} does not require grad, so the step on {where} changes nothing"
             return f"no walk gives any parameter of this optimizer a gradient: the step on {where} changes nothing"
         parameter = tensor_name(event.parameter, "a parameter that the optimizer steps")
         if event.cut.how in ZERO_GRADIENT:
@@ -103,6 +107,8 @@ class GradientCut(Rule[NeverReached | NothingToStep]):
 
     def related(self, event: NeverReached | NothingToStep) -> Iterable[tuple[Place, str]]:
         if isinstance(event, NothingToStep):
+            if event.frozen is not None:
+                yield event.frozen.made, "made here, without grad"
             yield event.place, "stepped here"
             yield event.walk.place, "walked here"
             return

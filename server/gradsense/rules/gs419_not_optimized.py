@@ -5,8 +5,8 @@
 `parameters()` lists what `nn.Module` registered: attributes that are modules or parameters, and what `ModuleList`,
 `ModuleDict` and their kin hold. Layers in a plain list or dictionary are not among them, nor is a tensor that requires
 grad and is no `nn.Parameter`. Nor are layers that took another's place after the optimizer was made: the optimizer
-still holds the old ones. The backward fills their `.grad`,
-nothing raises, and they stay as they were initialised.
+still holds the old ones. Nor are layers that were frozen then and thawed later, or a parameter that belongs to no
+module. The backward fills their `.grad`, nothing raises, and they stay as they were initialised.
 
 ## Fails
 
@@ -106,6 +106,10 @@ class NotOptimizedRule(Rule[NotOptimized]):
             return (
                 f"a tensor is not among `parameters()` without `nn.Parameter`: the optimizer on {where} never steps it"
             )
+        if event.how == "thawed":
+            return f"no optimizer has what is thawed here: it gets gradients, and the one on {where} never steps it"
+        if event.how == "loose":
+            return f"no optimizer has this parameter: it gets gradients, and the one on {where} never steps it"
         return f"layers in a plain container are not among `parameters()`: the optimizer on {where} never steps them"
 
     def related(self, event: NotOptimized) -> Iterable[tuple[Place, str]]:

@@ -60,16 +60,17 @@ def apply(
         _check_written(machine, noted, node)
     kept = [(t, place) for t, _, place in noted.saved]
     unfed = _without_gradient(cls, arguments) if needs is not NO else []
-    inputs = [i for i in inputs if not any(i in cut.lost for cut in unfed)]
     finished = [_output(machine, o, outputs, inputs, noted, kept, node) for o in outputs]
-    for made in finished:
+    for made in finished if unfed else ():
         if isinstance(made, Tensor) and made.node is not None:
+            fed = [machine.edge(i) for i in inputs if not any(i in cut.lost for cut in unfed)]
+            made.node.lead_to(fed)
             made.cuts = (*made.cuts, *unfed)
     return tuple(finished) if isinstance(result, tuple) else finished[0]
 
 
 def _without_gradient(cls: ClassValue, arguments: list[Value]) -> list[Cut]:
-    """The parameters for which every `return` of the backward gives None."""
+    """The arguments that need grad and for which every `return` of the backward gives None."""
     backward = cls.find("backward") if cls.has("backward") else None
     if not isinstance(backward, Function) or isinstance(backward.node, ast.Lambda):
         return []
@@ -80,7 +81,7 @@ def _without_gradient(cls: ClassValue, arguments: list[Value]) -> list[Cut]:
     return [
         Cut("return None", Place(backward.source, rows[0][index]), (given,))
         for index, given in enumerate(arguments)
-        if isinstance(given, Tensor) and given.parameter and all(_is_none(row[index]) for row in rows)
+        if isinstance(given, Tensor) and given.needs is not NO and all(_is_none(row[index]) for row in rows)
     ]
 
 

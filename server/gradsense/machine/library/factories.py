@@ -91,8 +91,9 @@ def make(machine: Machine, name: str, arguments: list[Value], keywords: dict[str
             if len(arguments) > 2
             else None
         )
-        if name == "normal" and isinstance(first, Tensor):
-            return machine.constant("normal", [t for t in arguments if isinstance(t, Tensor)], shape, "float32")
+        given = [t for t in (*arguments, *keywords.values()) if isinstance(t, Tensor)]
+        if given:
+            return machine.record("normal", given, shape=shape or given[0].shape)[0]
     given_dtype = dtype_name(keywords.get("dtype"))
     if "dtype" in keywords:
         dtype = given_dtype or ("float32" if dtype == "float32" else dtype)

@@ -11,6 +11,7 @@ from gradsense.machine.library import autograd_api, custom_function, nn, optim
 from gradsense.machine.library.arguments import flag
 from gradsense.machine.outside import Kind
 from gradsense.machine.values import ContextValue, Instance, ListValue, Optimizer, Unknown, Value, a_number
+from gradsense.machine.walking import SCALE
 
 if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
@@ -130,7 +131,11 @@ def _engine(
 ) -> tuple[Value] | None:
     first = arguments[0] if arguments else None
     if name == "scale" and isinstance(first, Tensor):
-        return (machine.record("mul", [first], private=True, shape=first.shape)[0],)
+        scales = instance.kind == "GradScaler" and instance.options.get("enabled", True) is not False
+        op = SCALE if scales else "mul"
+        return (machine.record(op, [first], private=True, shape=first.shape)[0],)
+    if name in ("step", "unscale_") and instance.kind == "GradScaler":
+        optim.unscale(optim.own(first) or first)
     if name == "step" and isinstance(first, Optimizer):
         optim.step(machine, first, None, node)
         return (None,)

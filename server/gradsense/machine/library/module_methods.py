@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gradsense.machine.graph import Cut, Tensor
 from gradsense.machine.library import containers, distributions, frameworks, nn, optim, unknown
 from gradsense.machine.library.arguments import argument
-from gradsense.machine.tri import NO
+from gradsense.machine.tri import NO, YES
 from gradsense.machine.values import (
     DictValue,
     Function,
@@ -255,6 +255,8 @@ def _register(
             instance.child_names[label] = value
     elif isinstance(label, str) and "." not in label:
         instance.attributes[label] = value
+        if name == "register_buffer" and isinstance(value, Tensor) and value.leaf and value.needs is YES:
+            machine.plain_leaves.append((instance, label, machine.here(node)))
         target = node or machine.node
         instance.stores[label] = machine.note_store(value, "attribute", f"self.{label}", target, None, instance)
     else:

@@ -48,6 +48,8 @@ def make_parameter(machine: Machine, name: str, arguments: list[Value], keywords
         made.dtype = None
     made.parameter = name != "Buffer"
     made.needs = NO if name == "Buffer" or requires is False else YES
+    if made.parameter:
+        machine.loose.append(made)
     return made
 
 
@@ -291,11 +293,15 @@ def _activation(machine: Machine, module: Instance, name: str, tensor: Tensor) -
 
 
 def _loss(machine: Machine, module: Instance, name: str, arguments: list[Value], keywords: dict[str, Value]) -> Value:
-    options: dict[str, Value] = {k: module.options[k] for k in ("reduction", "margin", "weight") if k in module.options}
+    options: dict[str, Value] = {
+        k: module.options[k] for k in ("reduction", "margin", "weight", "pos_weight") if k in module.options
+    }
     values = [v if (t := machine.as_tensor(v)) is None else t for v in arguments]
 
     if name not in ("cross_entropy", "nll_loss", "binary_cross_entropy", "binary_cross_entropy_with_logits"):
         options.pop("weight", None)
+    if name != "binary_cross_entropy_with_logits":
+        options.pop("pos_weight", None)
     return ops.operate(machine, f"nn.functional.{name}", values, {**options, **keywords})
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from gradsense.machine import strides
 from gradsense.machine.books import SavedSpec
-from gradsense.machine.graph import Shape, Tensor
+from gradsense.machine.events import NoDerivative
+from gradsense.machine.graph import MAX_CUTS, Shape, Tensor
 from gradsense.machine.library import op_shapes, plans
 from gradsense.machine.ops.derivatives import installed
 from gradsense.machine.ops.rows import UNKNOWN, Kind, OpRow, Saves, View
@@ -120,6 +121,8 @@ def make_plan(
 ) -> plans.Plan | None:
     """How an op with one result is recorded, or None if it has to be looked at anew each time."""
     tensors = named_tensors(machine, row, bound)
+    if row.refuses and any(machine.needs_grad(t) is not NO for n in row.refuses for t in tensors.get(n, ())):
+        return None
     at = {id(t): plans.position(t, values) for group in tensors.values() for t in group}
     if not tensors or None in at.values() or any(len(group) != 1 for group in tensors.values()):
         return None
@@ -151,6 +154,8 @@ def run_row(machine: Machine, row: OpRow, bound: dict[str, object], shape: Shape
     if shape is None:
         shape = op_shapes.result_shape(row.name, bound)
     first = next(iter(tensors.values()))[0]
+    if row.refuses and (given := refused(machine, row, tensors)) is not None:
+        machine.report(NoDerivative(place=machine.here(), tensor=given[0], op=row.name, argument=given[1]))
     if row.nondifferentiable:
         if row.result == "value":
             return Unknown(number=True)
@@ -201,6 +206,24 @@ def run_row(machine: Machine, row: OpRow, bound: dict[str, object], shape: Shape
         return made[0]
     fields = FIELDS.get(row.name)
     return NamedTuple.of(made, fields) if fields and len(fields) == len(made) else tuple(made)
+
+
+# Given probabilities as the target, it multiplies them by the weights.
+BY_PROBABILITY = frozenset(("nn.functional.cross_entropy",))
+# Of the arguments that an op refuses to take when they need grad, those that people give one.
+LEARNED = frozenset(("weight", "pos_weight"))
+
+
+def refused(machine: Machine, row: OpRow, tensors: Mapping[str, list[Tensor]]) -> tuple[Tensor, str] | None:
+    """A tensor that needs grad for an argument for which an op has no derivative, and the argument's name."""
+    target = next(iter(tensors.get("target", ())), None)
+    if machine.grad_mode is not YES or (row.name in BY_PROBABILITY and (target is None or target.floating)):
+        return None
+    for name in row.refuses:
+        for tensor in tensors.get(name, ()) if name in LEARNED else ():
+            if machine.needs_grad(tensor) is YES and tensor.origin == "known" and not tensor.phantom:
+                return tensor, name
+    return None
 
 
 def index_kind(index: Value) -> str:
@@ -402,6 +425,14 @@ def _number_term(machine: Machine, name: str, number: Value) -> tuple[Tensor, ..
 
 def arithmetic(machine: Machine, name: str, left: Value, right: Value) -> Value:
     """An operator with at least one tensor."""
+    result = _arithmetic(machine, name, left, right)
+    number = right if isinstance(left, Tensor) else left
+    if type(number) is Unknown and number.cut is not None and isinstance(result, Tensor):
+        result.cuts = (*result.cuts, number.cut)[-MAX_CUTS:]
+    return result
+
+
+def _arithmetic(machine: Machine, name: str, left: Value, right: Value) -> Value:
     tensors = [v for v in (left, right) if isinstance(v, Tensor)]
     if name in (
         "bitwise_and",

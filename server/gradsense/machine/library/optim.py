@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
-from gradsense.machine.events import NonLeafOptimized, StaleGradients
+from gradsense.machine.events import NonLeafOptimized, ScaledGradients, StaleGradients
 from gradsense.machine.graph import Tensor
 from gradsense.machine.library.arguments import argument
+from gradsense.machine.place import Place
 from gradsense.machine.tri import NO, YES
 from gradsense.machine.values import (
     BoundMethod,
@@ -21,6 +23,7 @@ from gradsense.machine.values import (
     Value,
     a_number,
 )
+from gradsense.machine.walking import Clips
 
 if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
@@ -68,6 +71,9 @@ def make(
     return made
 
 
+# A scaler's own way to divide gradients, or to step.
+UNSCALES = re.compile(r"\bunscale_")
+STEPS = re.compile(r"\.step\(\s*\w")
 # Where an object of a class of the program that is derived from `torch.optim.Optimizer` keeps its books.
 OWN = "optimizer"
 
@@ -138,6 +144,38 @@ def own_call(
             write.kind, write.place = "step", place
     _apply(machine, books, before)
     return result
+
+
+def unscale(optimizer: Value) -> None:
+    """`scaler.unscale_(optimizer)`, which `scaler.step(optimizer)` makes up for."""
+    for parameter in optimizer.parameters if isinstance(optimizer, Optimizer) else ():
+        for contribution in parameter.contributions:
+            contribution.unscaled = True
+
+
+def clip(machine: Machine, given: Value) -> None:
+    """`clip_grad_norm_(parameters, …)`: notes whether there was anything to clip, and whether it was still scaled."""
+    tensors, unknowns = parameters_of(machine, given)
+    place = machine.here()
+    if unknowns or not tensors or any(t.phantom or t.origin != "known" for t in tensors):
+        return
+    contributions = [c for t in tensors for c in t.contributions]
+    scaled = next((c.walk for c in contributions if c.is_scaled and c.used is None), None)
+    if scaled is not None and not _mentions(UNSCALES, place, scaled.place):
+        machine.report(ScaledGradients(place=place, walk=scaled, how="clip"))
+    noted = machine.clips.setdefault(place.key, Clips(place))
+    noted.place = place
+    noted.calls += 1
+    if not contributions:
+        noted.early += all(t.gradient is None and not t.has_gradient for t in tensors)
+    elif all(c.used in ("step", "update") for c in contributions):
+        noted.late += 1
+        noted.step = machine.steps[-1][1] if machine.steps else None
+
+
+def _mentions(pattern: re.Pattern[str], *places: Place) -> bool:
+    """Whether the files of some places have a text, on whatever path."""
+    return any(pattern.search(text) for text in {place.source.text for place in places})
 
 
 def check_leaf(machine: Machine, tensor: Tensor) -> None:
@@ -217,6 +255,10 @@ def _apply(machine: Machine, optimizer: Optimizer, before: int | None = None) ->
     ready = [p for p in optimizer.parameters if p.gradient is not None]
     if not any(p.has_gradient for p in ready):
         machine.idle_steps.append((optimizer, machine.tick(), machine.here(), machine.epoch))
+    _note_leftovers(machine, optimizer, ready)
+    scaled = next((c.walk for p in ready if not p.phantom for c in p.contributions if c.is_scaled and not c.used), None)
+    if scaled is not None and not _mentions(STEPS, machine.here(), scaled.place):
+        machine.report(ScaledGradients(place=machine.here(), walk=scaled, how="step"))
     for parameter in ready:
         storage = parameter.storage
         if before is None or not any(w.order > before for w in (*storage.writes[-1:], *storage.silent[-1:])):
@@ -224,6 +266,22 @@ def _apply(machine: Machine, optimizer: Optimizer, before: int | None = None) ->
         if not stale and optimizer.complete and not parameter.phantom:
             stale = _report_stale(machine, optimizer, parameter)
         machine.use_gradient(parameter, "step", optimizer)
+
+
+def _note_leftovers(machine: Machine, optimizer: Optimizer, ready: list[Tensor]) -> None:
+    """Notes a step on what two walks left, on the first of which another optimizer stepped before the second came."""
+    mixed = next((p for p in ready if len(p.contributions) > 1 and not p.phantom), None)
+    if mixed is None or not optimizer.complete:
+        return
+    first, last = mixed.contributions[0], mixed.contributions[-1]
+    if first.used == "step" or last.used == "step" or first.walk.place.key == last.walk.place.key:
+        return
+    for other, _, order in machine.steps:
+        if first.walk.order < order < last.walk.order and other is not optimizer and other.complete:
+            own = set(other.parameters)
+            if own & first.walk.used_leaves and not own & set(optimizer.parameters):
+                machine.leftovers.append((first.walk, last.walk, other, machine.here()))
+                return
 
 
 def _report_stale(machine: Machine, optimizer: Optimizer, parameter: Tensor) -> bool:

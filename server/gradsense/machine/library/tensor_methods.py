@@ -6,14 +6,14 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gradsense.machine.events import DeepcopyOfGraph, HookRefused, NumpyOfGraph, ViewWritten
+from gradsense.machine.events import DeepcopyOfGraph, HookRefused, NumpyOfGraph, UselessMutation, ViewWritten
 from gradsense.machine.graph import Cut, Tensor
 from gradsense.machine.library import autograd_api, factories, in_place, ops
 from gradsense.machine.library.arguments import argument
 from gradsense.machine.ops.table import table
 from gradsense.machine.place import Place
 from gradsense.machine.tri import MAYBE, NO, YES
-from gradsense.machine.values import ListValue, Unknown, Value, a_number, number_from
+from gradsense.machine.values import Function, ListValue, Unknown, Value, a_number, number_from
 
 if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
@@ -227,7 +227,26 @@ def _retain_grad(machine: Machine, tensor: Tensor, arguments: list[Value], keywo
 
 def _register_hook(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     _wants_grad(machine, tensor, "hook")
+    hook = argument(arguments, keywords, 0, "hook")
+    if isinstance(hook, Function) and isinstance(hook.node, ast.FunctionDef) and hook.node.args.args:
+        for statement in _idle(hook.node):
+            what = f"`{hook.name}` returns nothing, so this changes no gradient"
+            place = Place(hook.source, statement)
+            machine.report(UselessMutation(place=place, what=what, instead=f"return {ast.unparse(statement.value)}"))
     return Unknown(data=True, name="handle")
+
+
+def _idle(hook: ast.FunctionDef) -> list[ast.Expr | ast.Assign]:
+    """The last statement of a hook that does nothing but compute another gradient, and does not return it."""
+    given = hook.args.args[-1].arg
+    body = [s for s in hook.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    idle = [s for s in body if isinstance(s, (ast.Expr, ast.Assign)) and isinstance(s.value, ast.BinOp)]
+    named = [t for s in idle if isinstance(s, ast.Assign) for t in s.targets]
+    if len(idle) < len(body) or not all(isinstance(t, ast.Name) for t in named):
+        return []
+    last = idle[-1:]
+    uses = any(isinstance(part, ast.Name) and part.id == given for s in last for part in ast.walk(s.value))
+    return last if uses else []
 
 
 def _wants_grad(machine: Machine, tensor: Tensor, how: str) -> None:

@@ -197,6 +197,8 @@ def _nn_utils(
     if last == "register_parametrization" or name.startswith("nn.utils.parametrizations."):
         return parametrizations.register(machine, last, arguments, keywords)
     if last in ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "get_total_norm"):
+        if last != "get_total_norm":
+            optim.clip(machine, first)
         return machine.tensor(())
     if last == "parameters_to_vector":
         tensors = optim.parameters_of(machine, first)[0]
@@ -232,7 +234,8 @@ def _utils(
         return (arguments[0],) * 3
     if last == "checkpoint" and arguments:
         rest = {k: v for k, v in keywords.items() if k not in CHECKPOINT_OPTIONS}
-        if keywords.get("use_reentrant") is True:
+        if keywords.get("use_reentrant") in (None, True):
+            # torch warns where nothing is said, and takes this kind.
             return reentrant_checkpoint(machine, arguments[0], arguments[1:], rest, node)
         return checkpoint(machine, arguments[0], arguments[1:], rest, node)
     if last == "checkpoint_sequential" and len(arguments) > 2:
@@ -271,7 +274,8 @@ def reentrant_checkpoint(
 ) -> Value:
     """The old kind of checkpoint: its result needs grad only if an input does, whatever parameters are inside."""
     inputs = tensors_in(tuple(arguments))
-    if inputs and all(machine.needs_grad(t) is NO for t in inputs):
+    known = not any(isinstance(a, Unknown) and not a.number for a in arguments)
+    if inputs and known and all(machine.needs_grad(t) is NO and t.origin == "known" for t in inputs):
         mode, place = machine.grad_mode, machine.mode_place
         machine.grad_mode, machine.mode_place = NO, machine.here(node)
         try:
@@ -324,7 +328,9 @@ def _quiet(
 ) -> Value:
     given = arguments[0] if arguments else None
     if last == "GradScaler":
-        return Instance("GradScaler", None, machine.here(node))
+        scaler = Instance("GradScaler", None, machine.here(node))
+        scaler.options["enabled"] = keywords.get("enabled", True)
+        return scaler
     if last == "autocast":
         on = machine.truth(keywords.get("enabled", True))
         return ContextValue("autocast" if on is not False else "plain")

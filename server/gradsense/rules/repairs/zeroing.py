@@ -43,6 +43,18 @@ def zero_each_step(walk: Place, step: Place) -> Iterator[Fix]:
     yield from unsafe(title, insert_after(code.source, code.tree, statement, f"{optimizer}.zero_grad()"))
 
 
+def zero_before(walk: Place, step: Place) -> Iterator[Fix]:
+    """Zeroes the parameters of a step right before the walk of its own loss."""
+    code = code_of(walk)
+    statement = code.statement(walk.node)
+    there = code_of(step)
+    call = there.expression(step.node)
+    optimizer = _optimizer(there, call) if isinstance(call, ast.Call) else None
+    if optimizer is not None and isinstance(statement, ast.Expr) and walk.source is step.source:
+        edits = insert_zero_grad(code.source, code.tree, statement, optimizer)
+        yield from unsafe(f"Zero the gradients: `{optimizer}.zero_grad()`", edits)
+
+
 def zero_after_step(zeroing: Place) -> Iterator[Fix]:
     """Moves a `zero_grad()` to right behind the step."""
     code = code_of(zeroing)
