@@ -103,3 +103,26 @@ async def test_a_fault_in_another_file_is_shown_where_the_open_one_leads_to_it(t
         change = types.FileEvent(utils.as_uri(), types.FileChangeType.Changed)
         editor.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([change]))
         await until(editor, train, found=False)
+
+
+@pytest.mark.asyncio
+async def test_a_file_whose_names_nobody_asks_for_begins_to_do_something(tmp_path: Path) -> None:
+    """It only defined things, and was not run; then its module level writes a weight between forward and walk."""
+    parts = "from torch import nn\nnet = nn.Sequential(nn.Linear(3, 3), nn.Tanh(), nn.Linear(3, 1))\n"
+    reset = "import torch\nfrom parts import net\n"
+    train = "import torch\nfrom parts import net\nloss = net(torch.randn(4, 3)).sum()\nimport reset\nloss.backward()\n"
+    for name, text in {"parts": parts, "reset": reset, "train": train}.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    async with editing(command=REAL, folder=tmp_path) as editor:
+        for name in ("reset.py", "train.py"):
+            editor.open((tmp_path / name).as_uri(), (tmp_path / name).read_text())
+        uris = [(tmp_path / name).as_uri() for name in ("reset.py", "train.py")]
+        await editor.hover(uris[1], 0, 0)
+        assert not any(params.diagnostics for params in editor.published)
+        editor.rewrite(uris[0], reset + "with torch.no_grad():\n    net[2].weight.zero_()\n")
+        # What another file does wrong to this program is told where this one has a part in it.
+        while not any(one.code == "GS205" for one in await editor.diagnostics(uris[1], 60)):
+            pass
+        editor.rewrite(uris[0], reset)
+        while any(one.code == "GS205" for one in await editor.diagnostics(uris[1], 60)):
+            pass
