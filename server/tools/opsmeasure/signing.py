@@ -55,7 +55,7 @@ _BY_HAND = {
 
 
 @cache
-def _schemas() -> dict[str, list[Schema]]:
+def _schemas() -> Mapping[str, list[Schema]]:
     return read_schemas(SITE_PACKAGES)
 
 

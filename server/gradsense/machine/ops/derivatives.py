@@ -30,14 +30,14 @@ class Derivatives:
         self._root = site_packages
 
     @cached_property
-    def _schemas(self) -> dict[str, list[Schema]]:
+    def _schemas(self) -> Mapping[str, list[Schema]]:
         try:
             return read_schemas(self._root)
         except OSError:
             return {}
 
     @cached_property
-    def _formulas(self) -> dict[str, dict[str, Formulas]]:
+    def _formulas(self) -> Mapping[str, dict[str, Formulas]]:
         try:
             return read_formulas(self._root)
         except OSError:

@@ -10,9 +10,11 @@ out is saved.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gradsense.machine.ops.entries import Entries
 from gradsense.machine.ops.rows import Kind
 from gradsense.machine.ops.schemas import Argument, Schema, parse_schema
 
@@ -142,16 +144,16 @@ def _parse_entry(block: str) -> Formulas | None:
     return formulas
 
 
-def read_formulas(site_packages: Path) -> dict[str, dict[str, Formulas]]:
+def read_formulas(site_packages: Path) -> Mapping[str, dict[str, Formulas]]:
     """Every derivative of an installed torch, by op name and overload.
 
     Raises:
         OSError: where that folder holds no torchgen.
     """
-    formulas: dict[str, dict[str, Formulas]] = {}
     text = (site_packages / DERIVATIVES).read_text(encoding="utf-8")
-    for block in text.split("\n- name:")[1:]:
-        entry = _parse_entry(block)
-        if entry is not None:
-            formulas.setdefault(entry.schema.name, {})[entry.schema.overload] = entry
-    return formulas
+    return Entries(text.split("\n- name:")[1:], _formulas_of)
+
+
+def _formulas_of(blocks: list[str]) -> dict[str, Formulas]:
+    entries = [entry for block in blocks if (entry := _parse_entry(block)) is not None]
+    return {entry.schema.overload: entry for entry in entries}

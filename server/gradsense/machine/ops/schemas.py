@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from gradsense.machine.ops.entries import Entries
 from gradsense.machine.ops.rows import Kind, Param
 
 NATIVE_FUNCTIONS = Path("torchgen/packaged/ATen/native/native_functions.yaml")
@@ -107,15 +109,19 @@ def parse_schema(text: str, module: str = "", method_only: bool = False, composi
     return Schema(name, overload, tuple(arguments), tuple(returns), module, method_only, composite)
 
 
-def read_schemas(site_packages: Path) -> dict[str, list[Schema]]:
+def read_schemas(site_packages: Path) -> Mapping[str, list[Schema]]:
     """Every schema of an installed torch, by op name; ``out=`` and named-dimension overloads are left out.
 
     Raises:
         OSError: where that folder holds no torchgen.
     """
-    schemas: dict[str, list[Schema]] = {}
     text = (site_packages / NATIVE_FUNCTIONS).read_text(encoding="utf-8")
-    for block in text.split("\n- func:")[1:]:
+    return Entries(text.split("\n- func:")[1:], _schemas_of)
+
+
+def _schemas_of(blocks: list[str]) -> list[Schema]:
+    schemas = []
+    for block in blocks:
         lines = block.split("\n")
         fields = {}
         for line in lines[1:]:
@@ -132,7 +138,7 @@ def read_schemas(site_packages: Path) -> dict[str, list[Schema]]:
             continue
         named = any("Dimname" in argument.type for argument in schema.arguments)
         if not named and not any(argument.keyword_only and argument.written for argument in schema.arguments):
-            schemas.setdefault(schema.name, []).append(schema)
+            schemas.append(schema)
     return schemas
 
 
