@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradsense.machine.alive import Slot, SlotKey, alive
 from gradsense.machine.growth import Growth
+from gradsense.machine.tri import NO
 from gradsense.machine.values import DictValue, Instance, ListValue, LoopIndex, Value
 
 if TYPE_CHECKING:
@@ -110,6 +111,11 @@ class Tracker:
         done = [after - before for before, after in zip(self._work_before, self._work(), strict=True)]
         return done[0] > 0 and done == self._work_inside
 
+    def _only_looked(self) -> bool:
+        """Whether the pass was one of an evaluation: without grad mode it made no graph, and nothing else to keep."""
+        done = [after - before for before, after in zip(self._work_before[:4], self._work()[:4], strict=True)]
+        return self.machine.grad_mode is NO and not any(done)
+
     def pass_done(self) -> None:
         """Takes the measure at the end of a pass."""
         if not self.active:
@@ -127,7 +133,7 @@ class Tracker:
         before = self.measures[-1] if self.measures else machine.settled.get(self._spot) if self._spot else None
         self.measures.append(measure)
         if before is not None:
-            self.is_steady = self._nothing_new() and measure.is_like(before)
+            self.is_steady = self._nothing_new() and (self._only_looked() or measure.is_like(before))
         else:
             self.is_steady = self._done_inside()
         if self._spot is not None:
