@@ -237,10 +237,12 @@ def _nothing_to_step(machine: Machine) -> None:
             continue
         if not all(p.leaf and p.origin == "known" and not p.phantom and _has_none(p) for p in own):
             continue
-        frozen = next((p for p in own if p.needs is NO and not p.parameter), None)
-        if frozen is not None or all(p.parameter and p.needs is YES for p in own):
-            event = NothingToStep(place=steps[-1][0], optimizer=optimizer.made, walk=before[-1], frozen=frozen)
-            machine.events.append(event)
+        frozen = next((p for p in own if p.needs is NO), None)
+        if frozen is not None and frozen.parameter and THAWS.search(optimizer.made.source.text):
+            # On another path, or in a later pass, it may need grad.
+            continue
+        event = NothingToStep(place=steps[-1][0], optimizer=optimizer.made, walk=before[-1], frozen=frozen)
+        machine.events.append(event)
 
 
 def _has_none(leaf: Tensor) -> bool:
@@ -314,6 +316,7 @@ def _not_optimized(machine: Machine) -> None:
             look(leaf, machine.optimizers[-1], "loose", leaf.made)
 
 
+THAWS = re.compile(r"requires_grad(_\((?!\s*False)|\s*=\s*(?!False|=))")
 LOSS_NAME = re.compile(r"loss|(^|_)err(or)?(_|$|[A-Z])|cost|objective", re.IGNORECASE)
 NOT_TRAINED = re.compile(r"val|test|eval|metric|best|log|avg|mean|prev|total|running|epoch|sum|hist", re.IGNORECASE)
 

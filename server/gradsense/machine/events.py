@@ -596,7 +596,7 @@ class NothingToStep(Event):
     Attributes:
         optimizer: where the optimizer was made.
         walk: the last walk before the step.
-        frozen: a tensor of it that does not require grad and is no parameter.
+        frozen: a tensor of it that does not require grad.
     """
 
     optimizer: Place

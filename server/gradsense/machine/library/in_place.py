@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gradsense.machine.events import InplaceAllowed, StaleGradients
-from gradsense.machine.graph import Saved, Tensor
+from gradsense.machine.graph import MAX_CUTS, MEANT, Cut, Saved, Tensor
 from gradsense.machine.library.ops import collect, kind_of, named_tensors, plain
 from gradsense.machine.ops.rows import Kind, OpRow
 from gradsense.machine.ops.table import table
@@ -79,15 +79,12 @@ def write(
     machine.mark_write(tensor, kind)
     note_update(machine, tensor, others)
     if machine.grad_mode is NO or machine.inference or needs is NO or not tensor.floating:
-        if name in PARTIAL_WRITES and machine.grad_mode is not NO:
+        if (name in PARTIAL_WRITES or name == "copy") and machine.grad_mode is not NO:
             # A one-hot of `argmax` ends the graph as the indices do.
-            ended = [c for other in others for c in other.cuts if c.how not in ("detach", "data", "no_grad", "grad")]
-            tensor.cuts = (*tensor.cuts, *(c for c in ended if c not in tensor.cuts))[-6:]
+            _take_cuts(tensor, [c for other in others for c in other.cuts if c.how not in MEANT])
         return tensor
     sure = needs is YES and machine.grad_mode is YES
-    for other in others:
-        if other.cuts:
-            tensor.cuts = (*tensor.cuts, *(c for c in other.cuts if c not in tensor.cuts))[-6:]
+    _take_cuts(tensor, [c for other in others for c in other.cuts])
     parents = [machine.edge(tensor), *(machine.edge(t) for t in others)]
     if name in OVERWRITING:
         if own is NO and not any(machine.needs_grad(t) is not NO for t in others):
@@ -106,6 +103,13 @@ def write(
     if own is YES and machine.module is None and before is not None and not tensor.base:
         machine.events.append(InplaceAllowed(place=machine.here(), tensor=tensor, maker=before))
     return tensor
+
+
+def _take_cuts(tensor: Tensor, cuts: list[Cut]) -> None:
+    """Has a written tensor, and what it is a view of, the cuts of what was written into it."""
+    for held in (tensor, tensor.base) if cuts else ():
+        if held is not None:
+            held.cuts = (*held.cuts, *(c for c in cuts if c not in held.cuts))[-MAX_CUTS:]
 
 
 def is_partial_write(op: str) -> bool:
