@@ -66,6 +66,22 @@ def test_one_of_many_alike_that_does_more(gradsense: Gradsense) -> None:
     assert gradsense("train.py")[1].count(" error GS101") == 5
 
 
+def test_one_of_many_alike_that_does_something_of_its_own(gradsense: Gradsense) -> None:
+    """It calls what they call, and then walks a graph twice: by methods, by what it made, by a function of torch."""
+    head = HEAD + "from torch.nn import functional as F\ndef make(n):\n    return nn.Linear(4, n)\n"
+    alike = "".join(f"def make_{i}():\n    net = make({i + 1})\n    return net\n" for i in range(5))
+    walks = (
+        "    loss.backward()\n" * 2,
+        "    torch.autograd.backward(loss)\n" * 2,
+        "    walk = loss.backward\n    walk()\n    walk()\n",
+    )
+    losses = ("net(x).sum()", "F.mse_loss(net(x), x)", "net(x).sum()")
+    for i, (loss, walk) in enumerate(zip(losses, walks, strict=True)):
+        alike += f"def train_{i}(x):\n    net = make(4)\n    loss = {loss}\n{walk}"
+    write(train=head + alike)
+    assert gradsense("train.py")[1].count(" error GS101") == 3
+
+
 DEFINES = (
     "import os\nfrom torch import nn\n",
     "__all__ = ['a']\n__all__ += ['b']\n",

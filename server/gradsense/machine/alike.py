@@ -32,23 +32,19 @@ class Alike:
             self._known.add(ends)
 
     def _ends(self, unit: Unit) -> frozenset[str]:
-        """The functions and classes of the file that a function comes to call; nothing if it does more than that."""
+        """The functions and classes that a function comes to call; nothing if it does more than that."""
+        if unit.cls is not None or only_calls(unit.node) is None:
+            return frozenset()
         found: set[str] = set()
-        todo: list[Definition] = [unit.node] if unit.cls is None else []
-        seen = set(todo)
+        seen: set[Definition] = set()
+        todo = [unit.node]
         while todo:
             function = todo.pop()
-            calls = only_calls(function)
-            if calls is None and function is unit.node:
-                return frozenset()
-            if (calls is None or calls.isdisjoint(self._own)) and function is not unit.node:
-                found.add(function.name)
-                continue
-            for name in (calls or frozenset()) & self._own:
+            seen.add(function)
+            for name in only_calls(function) or ():
                 called = self._functions.get(name)
-                if called is None:
+                if called is None or only_calls(called) is None or self._own.isdisjoint(only_calls(called) or ()):
                     found.add(name)
                 elif called not in seen:
-                    seen.add(called)
                     todo.append(called)
         return frozenset(found)

@@ -38,6 +38,8 @@ TRAINER_BASES = frozenset(("LightningModule", "Trainer", "Seq2SeqTrainer", "SFTT
 _ASSIGNED: WeakKeyDictionary[ast.ClassDef, set[str]] = notes()
 # What functions call that do nothing else.
 _ONLY_CALLS: WeakKeyDictionary[Definition, frozenset[str] | None] = notes()
+# Calls that only pass on options.
+_PLUMBING = frozenset(("dict", "list", "tuple", "partial", "print", "str", "int", "len"))
 # The names that a function calls.
 _CALLED: WeakKeyDictionary[ast.AST, frozenset[str]] = notes()
 
@@ -88,7 +90,11 @@ def _called_in(function: Definition) -> frozenset[str]:
 
 
 def only_calls(function: Definition) -> frozenset[str] | None:
-    """What a function calls, as it is written, if calls one after another are all it does; None for others."""
+    """The names of what a function calls, if calls of functions and classes one after another are all it does.
+
+    Returns:
+        None for a function that does more, and where a method is called or something that the function made.
+    """
     if function not in _ONLY_CALLS:
         _ONLY_CALLS[function] = _calls_of(function)
     return _ONLY_CALLS[function]
@@ -100,7 +106,20 @@ def _calls_of(function: Definition) -> frozenset[str] | None:
     parts = [part for statement in function.body for part in nodes_of(statement)]
     if any(isinstance(part, (ast.comprehension, ast.IfExp, ast.Lambda)) for part in parts):
         return None
-    return frozenset(ast.unparse(part.func) for part in parts if isinstance(part, ast.Call))
+    options = function.args.kwarg.arg if function.args.kwarg is not None else None
+    local = {part.arg for part in nodes_of(function.args) if isinstance(part, ast.arg)}
+    local |= {part.id for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    found = set()
+    for part in parts:
+        called = part.func if isinstance(part, ast.Call) else None
+        if isinstance(called, ast.Name) and called.id not in local:
+            found.add(called.id)
+        elif isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
+            if called.value.id != options and not (called.value.id == "nn" and called.attr[0].isupper()):
+                return None
+        elif called is not None:
+            return None
+    return frozenset(found - _PLUMBING)
 
 
 def runner(machine: Machine, unit: Unit, level: ModuleLevel) -> Callable[[], None] | None:
