@@ -104,8 +104,9 @@ def operate(
     if found is None:
         return untabled(machine, name, [*arguments, *(keywords or {}).values()])
     row, bound = found
-    if any(param.required and param.name not in bound for param in row.params):
-        # A call that this torch refuses, of code for another: what that made is not known.
+    if machine.module is None and any(param.required and param.name not in bound for param in row.params):
+        # A call that this torch refuses, of code for another: what that made is not known. A layer's own is not like
+        # this: what it has as attributes is not handed over here.
         return Unknown()
     if looks is None or row.view is not View.NONE or row.nondifferentiable or row.outputs != 1:
         return run_row(machine, row, bound, shape)
