@@ -274,7 +274,8 @@ def _note_leftovers(machine: Machine, optimizer: Optimizer, ready: list[Tensor])
     if mixed is None or not optimizer.complete:
         return
     first, last = mixed.contributions[0], mixed.contributions[-1]
-    if first.used == "step" or last.used == "step" or first.walk.place.key == last.walk.place.key:
+    if first.used == "step" or last.used == "step" or first.walk.place.key == last.walk.place.key or first.walk.retain:
+        # Who keeps the graph of the first for the second means both.
         return
     for other, _, order in machine.steps:
         if first.walk.order < order < last.walk.order and other is not optimizer and other.complete:
