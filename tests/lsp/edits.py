@@ -34,6 +34,38 @@ if x.mean() > 0: x = x + 1
 for _ in range(3): loss = loss + x.sum()
 # a comment
 """.splitlines()
+# What stands between functions, or in a class.
+OUTER = (
+    "RETAIN = True",
+    "DETACH = False",
+    "again = True",
+    "KEEP = not KEEP",
+    "config = Config(retain=False)",
+    "options = {'retain': False}",
+    "criterion = LOSSES['exp']",
+    "SEEN = TABLE = {}",
+    "from torch import *",
+    "from torch.nn import functional as torch",
+    "import torch as nn",
+    "del ALIAS",
+    "Net = Base",
+    "register(use)",
+    "Options.exact = False",
+    "SEEN.append(1)",
+    "config.retain = False",
+    "settings = dict",
+    "def choose(name): return max",
+    "x = torch.ones(3, requires_grad=True)",
+    "if size: RETAIN = True",
+)
+INNER = (
+    "inplace = True",
+    "exact = True",
+    "scale = torch.ones(1)",
+    "keep: bool = False",
+    "def forward(self, x): return x",
+)
+LITERAL = re.compile(r"\b(?:True|False|None|\d+)\b")
 BLOCKS = (
     "def helper(a):\n    a = torch.exp(a)\n    a += 1\n    return a\n",
     "class Net(nn.Module):\n    def forward(self, x):\n        y = torch.exp(x)\n        y += 1\n        return y\n",
@@ -77,12 +109,14 @@ class Typist:
         text: what it begins with.
         seed: each gives other edits, the same every time.
         broken: how many of the edits may leave something that is no Python, at most.
+        outer: how many of the edits are of what is outside of functions, about.
     """
 
-    def __init__(self, text: str, seed: int, broken: float = 0.3) -> None:
+    def __init__(self, text: str, seed: int, broken: float = 0.3, outer: float = 0.1) -> None:
         self.text = text
         self._random = random.Random(seed)
         self._broken = broken
+        self._outer = outer
         self._good = [text]
         self._first = text
 
@@ -113,6 +147,8 @@ class Typist:
 
     def _any(self) -> Change:
         pick = self._random
+        if pick.random() < self._outer:
+            return pick.choice((self._flip, self._flip, self._outer_line, self._inner_line, self._move))()
         kinds = [self._type, self._erase, self._new_line, self._drop_line, self._paste_line, self._rename, self._block]
         return pick.choices(kinds, (4, 3, 4, 2, 2, 3, 1))[0]()
 
@@ -151,6 +187,34 @@ class Typist:
     def _block(self) -> Change:
         start, _ = self._line()
         return Change(start, start, self._random.choice(BLOCKS))
+
+    def _flip(self) -> Change:
+        literals = list(LITERAL.finditer(self.text))
+        if not literals:
+            return self._type()
+        one = self._random.choice(literals)
+        return Change(one.start(), one.end(), self._random.choice(("True", "False", "None", "2", "0")))
+
+    def _outer_line(self) -> Change:
+        starts = [match.start() for match in re.finditer(r"^(?=\S)", self.text, re.MULTILINE)]
+        at = self._random.choice(starts or [0])
+        return Change(at, at, f"{self._random.choice(OUTER)}\n")
+
+    def _inner_line(self) -> Change:
+        headers = list(re.finditer(r"^class .*:\n", self.text, re.MULTILINE))
+        if not headers:
+            return self._outer_line()
+        at = self._random.choice(headers).end()
+        return Change(at, at, f"    {self._random.choice(INNER)}\n")
+
+    def _move(self) -> Change:
+        """Swaps two blocks that blank lines stand between."""
+        blocks = self.text.split("\n\n\n")
+        if len(blocks) < 2:
+            return self._drop_line()
+        one, other = sorted(self._random.sample(range(len(blocks)), 2))
+        blocks[one], blocks[other] = blocks[other], blocks[one]
+        return self._to("\n\n\n".join(blocks))
 
     def _line(self) -> tuple[int, int]:
         """Where a line begins and ends."""

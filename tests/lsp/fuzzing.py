@@ -28,9 +28,10 @@ class Trial:
         files: the program, by file name.
         folder: where its files are put, for a fresh analysis.
         seed: each gives other edits, the same every time.
+        outer: how many of the edits are of what is outside of functions, about.
     """
 
-    def __init__(self, files: Mapping[str, str], folder: Path, seed: int) -> None:
+    def __init__(self, files: Mapping[str, str], folder: Path, seed: int, outer: float = 0.1) -> None:
         self._folder = folder
         self._random = random.Random(seed)
         self._engine = AnalysisEngine()
@@ -41,7 +42,7 @@ class Trial:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
             self._documents[name] = Document(types.TextDocumentItem(path.as_uri(), "python", 1, text))
-            self._typists[name] = Typist(text, seed * 100 + number)
+            self._typists[name] = Typist(text, seed * 100 + number, outer=outer)
         for name in files:
             self._analyse(name, Stage.LOOK)
         self.compared = 0

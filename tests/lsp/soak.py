@@ -1,6 +1,6 @@
 """As many random edits as one likes, by two ways.
 
-usage (in `tests`): python -m lsp.soak [--edits N] [--every N] [--seed N] [--memory N]
+usage (in `tests`): python -m lsp.soak [--edits N] [--every N] [--seed N] [--memory N] [--wide]
 
 First the analysis is asked directly: after every edit the document must be what was typed, and in each pause the
 findings must be those of a fresh analysis. Then a server process gets edits over its standard streams, and must live
@@ -20,6 +20,7 @@ from pathlib import Path
 from lsp.editor import REAL, VS_CODE, Editor, editing
 from lsp.edits import Typist
 from lsp.fuzzing import Trial, event_of, gathered
+from lsp.wide import wide
 from pairs.format import Program
 
 # Edits that one program gets before the next one takes its place.
@@ -37,15 +38,17 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=4, metavar="N", help="a pause after N edits")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--memory", type=int, default=2_000, metavar="N", help="edits over the wire")
+    parser.add_argument("--wide", action="store_true", help="only files whose functions hang on the module level")
     options = parser.parse_args()
-    programs = gathered()
-    wrong = directly(programs, options.edits, options.every, options.seed)
+    programs = wide() if options.wide else gathered()
+    outer = 0.5 if options.wide else 0.1
+    wrong = directly(programs, options.edits, options.every, options.seed, outer)
     if options.memory:
         wrong += asyncio.run(over_the_wire(programs, options.memory, options.seed))
     return 1 if wrong else 0
 
 
-def directly(programs: list[Program], edits: int, every: int, seed: int) -> int:
+def directly(programs: list[Program], edits: int, every: int, seed: int, outer: float) -> int:
     """Edits one program after another; how many went wrong."""
     pick = random.Random(seed)
     began, wrong, compared, done = time.monotonic(), 0, 0, 0
@@ -53,7 +56,7 @@ def directly(programs: list[Program], edits: int, every: int, seed: int) -> int:
         program = pick.choice(programs)
         number = seed * 1_000_003 + done
         with tempfile.TemporaryDirectory() as folder:
-            trial = Trial(program.files, Path(folder), number)
+            trial = Trial(program.files, Path(folder), number, outer)
             try:
                 for step in range(min(EDITS_EACH, edits - done)):
                     trial.step()

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 
 from gradsense.machine import library, strides
+from gradsense.machine.devices import ChosenDevice
 from gradsense.machine.events import (
     GradientNone,
     GradOfNonLeaf,
@@ -21,7 +22,7 @@ from gradsense.machine.graph import Cut, Storage, Tensor, Write
 from gradsense.machine.limits import MOST_HELD, SIZE
 from gradsense.machine.place import Place
 from gradsense.machine.shapes import index_shape, is_whole
-from gradsense.machine.state import NoneGradient, State
+from gradsense.machine.state import MODULE_MEMBERS, NoneGradient, State
 from gradsense.machine.tri import MAYBE, NO, YES, tri
 from gradsense.machine.values import (
     SCALARS,
@@ -122,6 +123,8 @@ class Access(State):
         if value is None:
             self.use_of_none()
             return Unknown(name=name)
+        if isinstance(value, ChosenDevice) and name == "type":
+            return value.kind()
         if isinstance(value, str) and name == "type":
             return value.partition(":")[0]  # of a device: no text has it
         return LibraryMethod(value, name)
@@ -165,6 +168,7 @@ class Access(State):
 
     def read_gradient(self, tensor: Tensor) -> Value:
         """`tensor.grad`."""
+        self.trail.note("grad", id(self.node))
         needs = self.needs_grad(tensor)
         if tensor.origin == "unknown" or tensor.phantom:
             if tensor.phantom and tensor.contributions:
@@ -252,6 +256,7 @@ class Access(State):
         """
         node = function.node
         if node.walked is not None:
+            self.trail.note("saved", node.index)
             node.walked.needed = True
         if node.freed is not None and node.raises_when_walked_twice:
             event = SavedRead(place=self.here(), sure=node.sure, node=node, freed=node.freed)
@@ -284,6 +289,7 @@ class Access(State):
                 return self.call(getter, [value, name], {}, None)
         if value.is_module and name in ("_parameters", "_modules"):
             # Who reaches for these puts other tensors in their place.
+            self.trail.note(name, id(self.node))
             for _, tensor in library.module_methods.tensors(value, buffers=True):
                 tensor.origin = "unknown"
         distribution = library.distributions.within(value)
@@ -309,6 +315,7 @@ class Access(State):
         """A `cached_property`: its first value stays as an attribute of the object."""
         value = self.call(getter, [receiver], {}, None)
         if isinstance(receiver, Instance) and isinstance(getter.node, ast.FunctionDef):
+            self.trail.note_attribute(getter.name, value)
             receiver.attributes[getter.name] = value
             returned = next((s for s in getter.node.body if isinstance(s, ast.Return)), getter.node)
             receiver.stores[getter.name] = self.note_store(value, "attribute", getter.name, returned, None, receiver)
@@ -346,6 +353,7 @@ class Access(State):
 
     def _module_attribute(self, module: ProgramModule, name: str) -> Value:
         frame = module.frame
+        self.names_read.add(name)
         if name in frame.variables:
             return frame.variables[name]
         if name in frame.imported:
@@ -363,6 +371,9 @@ class Access(State):
     def _unknown_attribute(self, value: Unknown, name: str) -> Value:
         if name in value.attributes:
             return value.attributes[name]
+        if name in MODULE_MEMBERS:
+            # It is a network, then.
+            self.trail.note(name, id(self.node))
         result = Unknown(data=value.data and not value.number, name=name, sources=value.sources, owner=value)
         result.parameter = value.parameter
         if name in ("shape", "device", "dtype", "ndim"):
@@ -375,6 +386,8 @@ class Access(State):
 
     def set_attribute(self, value: Value, name: str, new: Value, target: ast.AST, value_node: ast.expr | None) -> None:
         """`value.name = new`."""
+        before = value.attributes.get(name, 0) if isinstance(value, Instance) else None
+        self.trail.note_attribute(name, new, before)
         if isinstance(value, Instance):
             if value.cls is not None and value.cls.has(name):
                 found = value.cls.find(name)
@@ -622,6 +635,7 @@ class Access(State):
             return value.items[unknown[-1]]
         if value.default is not None:
             made = self.call(value.default, [], {}, None)
+            self.trail.note_items("default", id(self.node), [made])
             value.items[key] = made
             return made
         if (key is UNKNOWN_KEY or isinstance(key, Unknown)) and value.items:
@@ -673,6 +687,8 @@ class Access(State):
 
     def set_item(self, value: Value, index: Value, new: Value, value_node: ast.expr | None = None) -> None:
         """`value[index] = new`."""
+        before = value.items.get(self.dict_key(index), 0) if isinstance(value, DictValue) else 0
+        self.trail.note_items("item", id(self.node), [new], before)
         if isinstance(value, Tensor):
             self._set_tensor_item(value, index, new)
         elif isinstance(value, ListValue):
@@ -702,6 +718,7 @@ class Access(State):
 
     def mark_alias_write(self, tensor: Tensor) -> None:
         """A write through a numpy array that shares the tensor's memory: torch does not count it."""
+        self.trail.note("alias", id(self.node))
         tensor.storage.silent.append(Write(self.here(), self.tick(), "data", "numpy", self.module, self.epoch, True))
 
     def _set_tensor_item(self, tensor: Tensor, index: Value, new: Value) -> None:

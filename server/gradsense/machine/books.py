@@ -9,6 +9,7 @@ from gradsense.machine import strides
 from gradsense.machine.events import Event, InferenceTensorUsed, LeafWritten, SharedWritten, ViewWritten
 from gradsense.machine.graph import MAX_CUTS, Cut, Node, Saved, Shape, Storage, Store, Strides, Tensor, Write
 from gradsense.machine.place import Epoch, Place
+from gradsense.machine.trail import Trail
 from gradsense.machine.tri import MAYBE, NO, YES, Tri, any_of
 from gradsense.machine.values import Instance
 from gradsense.syntax.source import Source
@@ -60,6 +61,7 @@ class Books:
         self.catching = 0
         # Inside the forward of a module, at any depth.
         self.forward_depth = 0
+        self.trail = Trail()
 
     def spend(self, visits: int) -> None:
         """Counts nodes and values that were looked at.
@@ -88,6 +90,7 @@ class Books:
             PathEnds: if the event raises, is sure, and nothing can follow.
         """
         event.rerun = self.rerunning
+        self.trail.note(event.key)
         if event.raises:
             if self.assumed:
                 if not event.sure:
@@ -131,6 +134,7 @@ class Books:
         unique = tuple(dict.fromkeys([p for p in parents if p is not None]))
         node = Node(op, place or self.here(), self.tick(), self.node_count, unique, saved, private, sure, self.epoch)
         node.module = self.module
+        self.trail.note(op, id(self.node), len(saved), sure, *[parent.index for parent in unique])
         return node
 
     def accumulator(self, leaf: Tensor) -> Node:
@@ -404,6 +408,7 @@ class Books:
             result.cuts = (*tensor.cuts, Cut(how, self.here(), (tensor,)))[-MAX_CUTS:]
             if tensor.node is not None:
                 self.cut_nodes.append(tensor.node)
+                self.trail.note("cut", tensor.node.index)
         result.inference_from = tensor.inference_from
         result.through = how if how != "detach" or tensor.through is None else tensor.through
         result.gradient_of = tensor.gradient_of
@@ -414,6 +419,7 @@ class Books:
     def mark_write(self, tensor: Tensor, kind: str = "inplace", *, sure: bool = True) -> Write:
         """Bumps the storage's version, or notes a write that torch does not count."""
         storage = tensor.storage
+        self.trail.note("write", kind, id(self.node), len(storage.writes))
         write = Write(self.here(), self.tick(), kind, tensor.through, self.module, self.epoch, sure, tensor)
         if kind in ("fused", "data") or tensor.through in ("data", "numpy"):
             storage.silent.append(write)

@@ -14,6 +14,7 @@ from gradsense.machine.iteration import Iteration
 from gradsense.machine.limits import DEPTH
 from gradsense.machine.outside import Kind
 from gradsense.machine.state import ReturnSignal
+from gradsense.machine.trail import is_harmless
 from gradsense.machine.trees import notes
 from gradsense.machine.tri import tri
 from gradsense.machine.values import (
@@ -53,8 +54,16 @@ class Calls(Iteration):
         if isinstance(function, Function):
             return self.call_function(function, arguments, keywords, node)
         if isinstance(function, External):
+            if not is_harmless(function, arguments, keywords):
+                self.trail.note(function.name, id(node))
             return library.call_external(self.machine, function.name, arguments, keywords, node)
         if isinstance(function, LibraryMethod):
+            self.look_at_device(function.receiver)
+            if not is_harmless(function, arguments, keywords):
+                if isinstance(function.receiver, (ListValue, DictValue)):
+                    self.trail.note_items(function.name, id(node), [*arguments, *keywords.values()])
+                else:
+                    self.trail.note(function.name, id(node))
             return library.call_method(self.machine, function.receiver, function.name, arguments, keywords, node)
         if isinstance(function, Unknown):
             return library.unknown.call_unknown(self.machine, function, arguments, keywords, node)
@@ -73,6 +82,7 @@ class Calls(Iteration):
         if isinstance(function, GradMode):
             # `torch.no_grad()(f)`
             if arguments and isinstance(arguments[0], Function):
+                self.trail.note("mode", id(node))
                 self.decorate_grad_mode(arguments[0], function)
                 return arguments[0]
             return Unknown()
@@ -126,6 +136,7 @@ class Calls(Iteration):
         on_yield: Callable[[Value], Value] | None = None,
     ) -> Value:
         definition = function.node
+        self.trail.turns += 1
         self.called.add(definition)
         active = self.active_calls.get(definition, 0)
         if self.depth > self.limits.depth:
@@ -308,6 +319,7 @@ class Calls(Iteration):
                 value = library.stdlib.field_default(self.machine, default)
             else:
                 value = self._annotated_field(made.cls, name)
+            self.trail.note_attribute(name, value)
             made.attributes[name] = value
             made.stores[name] = self.note_store(value, "attribute", f".{name}", self.node, None, made)
 
@@ -335,6 +347,7 @@ class Calls(Iteration):
         if instance.cls is not None and isinstance(instance.cls.namespace.get("__call__"), Function):
             return self.call(instance.cls.namespace["__call__"], [instance, *arguments], keywords, node)
         self.mark_reached()
+        self.trail.note("forward", id(node))
         for hook in instance.pre_hooks:
             changed = self.call(hook, [instance, tuple(arguments)], {}, node)
             if isinstance(changed, tuple):

@@ -16,7 +16,7 @@ from gradsense.machine.modules import Workspace
 from gradsense.machine.outcomes import Exploration, Facts, Outcome
 from gradsense.machine.paths import Paths
 from gradsense.machine.state import Knowledge
-from gradsense.machine.trees import declares_globals, forget, is_main_guard
+from gradsense.machine.trees import declares_globals, definitions_in, forget, is_main_guard
 from gradsense.machine.units import Unit, assigns_anew, units_of
 from gradsense.machine.values import origin_of
 from gradsense.syntax.parse import ParsedModule
@@ -79,7 +79,9 @@ class Explorer:
         self.frozen: set[ast.AST] = set()
         self.frozen_level = False
         self._already_called = set(already_called)
-        self._level = ModuleLevel()
+        self._level = self._compared = ModuleLevel()
+        # Whether a function sets a variable of the module.
+        self._sets_globals = False
         # None is the module level.
         self._outcomes: dict[ast.AST | None, Outcome] = {}
         self._shown: list[ast.AST | None] = []
@@ -101,14 +103,20 @@ class Explorer:
         """
         self.is_seen = self.is_settled = False
         self._known_units = None
-        functions = set(functions)
         self._level.drop_made()
         forget(functions)
         methods_too = assigns_anew(self.program.tree, functions)
-        level = self._outcomes.get(None)
-        if outside or (level is not None and functions & level.found.called):
+        # What is defined in them may be called by others.
+        functions = {part for function in functions for part in definitions_in(function)}
+        if declares_globals(self.program) is not self._sets_globals:
+            # Then units start elsewhere.
             self.all_changed()
             return
+        level = self._outcomes.get(None)
+        if level is not None and (outside or functions & level.found.called):
+            level.stale = True
+            for node, outcome in self._outcomes.items():
+                outcome.suspect = outcome.suspect or node is not None
         for unit in self._all_units() if methods_too else ():
             # A method is run on an object of which other methods decide what is certain.
             if unit.cls is not None and unit.node in self._outcomes:
@@ -126,6 +134,7 @@ class Explorer:
         self.is_seen = self.is_settled = False
         for outcome in self._outcomes.values():
             outcome.stale = True
+            outcome.suspect = False
 
     def file_changed(self, path: str) -> None:
         """Takes note that a file of the workspace changed, named by its real path."""
@@ -149,7 +158,7 @@ class Explorer:
     @property
     def cost(self) -> float:
         """About how many seconds it takes to run one path of everything that is not up to date."""
-        stale = [outcome for outcome in self._outcomes.values() if outcome.stale and not self._is_frozen(outcome)]
+        stale = [outcome for outcome in self._outcomes.values() if outcome.is_doubtful and not self._is_frozen(outcome)]
         return sum(outcome.seconds for outcome in stale)
 
     def run(self, *, first_path_only: bool = False) -> None:
@@ -213,7 +222,7 @@ class Explorer:
             node = unit.node if unit is not None else None
             known = self._outcomes.get(node)
             new = known is None and (self._was_seen or unit is None)
-            if new or (known is not None and known.stale and node in wanted and not self._is_frozen(known)):
+            if new or (known is not None and known.is_doubtful and node in wanted and not self._is_frozen(known)):
                 if time.thread_time() + self._seconds_for(known) < until:
                     self._run_unit(unit, start, 1, time.thread_time() + self.limits.seconds, whole=False)
                 elif unit is None:
@@ -314,17 +323,32 @@ class Explorer:
         learnt = {site: fact for site, fact in knowledge.facts.items() if site not in start.facts}
         outcome = Outcome(
             found,
-            whole or not (machines[0].branches or (unit is None and machines[0].walking_cells)),
+            whole or not (machines[0].offered() or (unit is None and machines[0].walking_cells)),
             on_first,
             given=self._foreign(unit, start.facts),
             learnt=learnt,
             from_clean=start.clean,
             leaves_clean=self._level.ready(),
             seconds=seconds,
+            reads=frozenset().union(*[machine.names_read for machine in machines]),
         )
         if self.is_cautious and not outcome.whole:
             outcome.go_on_from(self._outcomes.get(node))
         self._outcomes[node] = outcome
+        if unit is None:
+            self._sets_globals = declares_globals(self.program)
+            self._judge_suspects()
+
+    def _judge_suspects(self) -> None:
+        """The module level was run again: what depends on something that it leaves otherwise is out of date."""
+        suspects = [outcome for outcome in self._outcomes.values() if outcome.suspect]
+        if suspects:
+            names = self._level.changed_since(self._compared)
+            for outcome in suspects:
+                outcome.suspect = False
+                if names is None or not outcome.from_clean or not names.isdisjoint(outcome.reads):
+                    outcome.stale = True
+        self._compared = self._level
 
     def _rerun(self, cell: int, paths: Paths, until: float) -> list[Event]:
         """What raises when a cell is run a second time; that depends on no cell behind it."""
@@ -390,7 +414,8 @@ class Explorer:
         """Whether a run would come to the same."""
         if self._is_frozen(outcome):
             return True
-        if outcome.stale or (whole and not outcome.whole):
+        # Where the module level cannot be run at the moment, what it left before still stands.
+        if outcome.stale or (outcome.suspect and not self.frozen_level) or (whole and not outcome.whole):
             return False
         return unit is None or (outcome.from_clean == start.clean and outcome.given == self._foreign(unit, start.facts))
 
@@ -403,7 +428,7 @@ class Explorer:
 
     def out_of_date(self) -> list[Event]:
         """Those events that may not be there any more."""
-        return [event for node in self._shown if (o := self._outcomes[node]).stale for event in o.found.events]
+        return [event for node in self._shown if (o := self._outcomes[node]).is_doubtful for event in o.found.events]
 
     def found(self) -> Exploration:
         """What is known to be found in the program."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from gradsense.machine import library
 from gradsense.machine.calls import Calls
+from gradsense.machine.devices import ChosenDevice, chosen_among
 from gradsense.machine.events import InputOverwritten
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Tensor
@@ -293,9 +294,20 @@ class Expressions(Calls):
 
     def _conditional(self, node: ast.IfExp) -> Value:
         known = self.truth(self.evaluate(node.test))
-        if known is None:
-            known = self.decide(node, True)
-        return self.evaluate(node.body if known else node.orelse)
+        if known is not None:
+            return self.evaluate(node.body if known else node.orelse)
+        chosen = chosen_among(node)
+        branch = self.branch_at(node)
+        if chosen is None:
+            taken = node.body if self.decide(node, True) else node.orelse
+            code, turns = self.trail.code, self.trail.turns
+            value = self.evaluate(taken)
+            self.trail.turns += not isinstance(value, SCALARS) and not (isinstance(value, Unknown) and value.data)
+            self.note_weight(branch, code, turns)
+            return value
+        self.devices.add(branch)
+        device = self.evaluate(node.body if self.forced.get(branch, chosen) else node.orelse)
+        return ChosenDevice.of(device, branch, chosen) if isinstance(device, str) else device
 
     def _boolean(self, node: ast.BoolOp) -> Value:
         is_and = isinstance(node.op, ast.And)
@@ -467,6 +479,8 @@ class Expressions(Calls):
         return self.constant("comparison", tensors, shape, "bool")
 
     def _compare_known(self, op: ast.cmpop, left: Value, right: Value) -> bool | None:
+        self.look_at_device(left)
+        self.look_at_device(right)
         if isinstance(op, (ast.Is, ast.IsNot)):
             same = self._identical(left, right)
             return same if same is None or isinstance(op, ast.Is) else not same
@@ -642,6 +656,8 @@ class Expressions(Calls):
                     nested(index + 1)
 
         inner = Frame(self.source, self.frame)
+        inner.started = self.order + 1
+        self.trail.turns += 1
         with self.entered(inner):
             nested(0)
 

@@ -39,11 +39,13 @@ class Heap:
     Attributes:
         static: whether there is nothing among them that a run could change unseen: a tensor, an optimizer, a generator.
         ids: the ids of all functions, classes, containers and objects seen.
+        classes: the classes among them.
     """
 
     def __init__(self, frames: Iterable[Frame], elsewhere: Container[int] = ()) -> None:
         self.static = True
         self.ids: set[int] = set()
+        self.classes: list[ClassValue] = []
         self._elsewhere = elsewhere
         self._frames: list[tuple[Frame, dict[str, Value], dict[str, Store]]] = []
         self._unknowns: list[tuple[Unknown, dict[str, Value]]] = []
@@ -78,6 +80,7 @@ class Heap:
         elif isinstance(value, Function):
             self._take_function(value)
         elif isinstance(value, ClassValue):
+            self.classes.append(value)
             self._todo += value.namespace.values()
             self._todo += value.bases
         elif isinstance(value, ListValue):

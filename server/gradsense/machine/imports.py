@@ -9,7 +9,7 @@ from typing import Any
 from gradsense.machine.definitions import exported_names, only_defines
 from gradsense.machine.frames import Frame, Import
 from gradsense.machine.limits import IMPORTS, OutOfBudget
-from gradsense.machine.shelf import Kept, Loading
+from gradsense.machine.shelf import Kept, Loading, marks
 from gradsense.machine.state import CONTROL
 from gradsense.machine.statements import Statements
 from gradsense.machine.tri import YES
@@ -75,6 +75,7 @@ class Imports(Statements):
         self.source = parsed.source
         self.forward_depth = 0
         self.stack = self.epoch = ()
+        before, aside = marks(self), self.trail.set_aside()
         try:
             with self.entered(frame):
                 self.run_block(parsed.tree.body)
@@ -85,6 +86,8 @@ class Imports(Statements):
         finally:
             self.source, self.stack, self.node, self.forward_depth, self.catching = previous
             self.grad_mode, self.epoch = grad_mode, epoch
+            # Which path runs a file that only defines things, and which take it as it was left, makes no difference.
+            self.trail.take_up(aside, done=marks(self) != before)
         return True
 
     def workspace_attribute(self, module: ProgramModule, name: str) -> Value:

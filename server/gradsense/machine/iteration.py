@@ -255,6 +255,7 @@ class Iteration(Access):
     def run_generator(self, value: GeneratorValue, most: int = 6) -> list[Value]:
         """What a generator yields when it is run to its end at once, at most so many."""
         if value.pending is None:
+            self.trail.note("generator", id(value.call))
             items: list[Value] = []
 
             def collect(item: Value) -> None:

@@ -7,23 +7,27 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from gradsense.machine.events import InplaceAllowed
+from gradsense.machine.frames import Frame
 from gradsense.machine.heap import Heap
 from gradsense.machine.interpreter import Machine, MachineState
+from gradsense.machine.likeness import Likeness, body_of
 from gradsense.machine.limits import SIZE
 from gradsense.machine.objects import Objects
 from gradsense.machine.shelf import Traces, marks, traces_of
-from gradsense.machine.values import Instance, Optimizer
+from gradsense.machine.values import ClassValue, DictValue, Instance, ListValue, Optimizer
 
 
 @dataclass(frozen=True)
 class Made:
-    """An object as its constructor left it, and what else the constructor did."""
+    """An object as its constructor left it, and what else the constructor did, in short as well."""
 
     value: Instance
     state: MachineState
     optimizers: tuple[Optimizer, ...]
     objects: Objects
     traces: Traces
+    reads: frozenset[str]
+    done: int
 
 
 class ModuleLevel:
@@ -49,6 +53,9 @@ class ModuleLevel:
         self._elsewhere: set[int] = set()
         self._made: dict[ast.ClassDef, Made] = {}
         self._restored = False
+        self._bodies: dict[ClassValue, tuple[ast.stmt, ...]] = {}
+        # Whether it changed what is in other files, too.
+        self._reaches_out = False
 
     def keep(self, machine: Machine) -> None:
         """Takes the state of a machine that has run the module level and nothing else."""
@@ -64,6 +71,8 @@ class ModuleLevel:
             self._hopeless = True
             return
         self._state, self._heap, self._untouched = machine.state(), heap, [part.heap for part in untouched]
+        self._bodies = {cls: body_of(cls.node) for cls in heap.classes}
+        self._reaches_out = bool(changed)
         self._elsewhere = elsewhere | heap.ids
 
     @property
@@ -104,6 +113,27 @@ class ModuleLevel:
         machine.start_from(self._state)
         return True
 
+    def changed_since(self, earlier: ModuleLevel) -> set[str] | None:
+        """The names that do not mean what they meant after an earlier run; None where that cannot be told."""
+        if self._reaches_out or earlier._reaches_out or not (earlier.ready() and self.ready()):
+            return None
+        before, now = earlier._state, self._state
+        if before is None or now is None or before.mode != now.mode or _own(before) != _own(now):
+            return None
+        likeness = Likeness(earlier._bodies, self._bodies)
+        names: set[str] = set()
+        try:
+            for path in now.loaded.keys() & before.loaded.keys():
+                ours, theirs = now.loaded[path].frame, before.loaded[path].frame
+                if ours is theirs:
+                    continue
+                if ours.lookup is not None or theirs.lookup is not None:
+                    return None
+                names |= likeness.changed(theirs, ours)
+        except RecursionError:
+            return None
+        return None if _has_other_names(names, before.frame) or _has_other_names(names, now.frame) else names
+
     # ------------------------------------------------------------------ objects
 
     def made(self, machine: Machine, node: ast.ClassDef, make: Callable[[], Instance | None]) -> Instance | None:
@@ -120,8 +150,10 @@ class ModuleLevel:
             machine.start_from(known.state)
             machine.optimizers = list(known.optimizers)
             known.traces.leave_on(machine)
+            machine.names_read |= known.reads
+            machine.trail.fold(machine.trail.code, known.done)
             return known.value
-        before = marks(machine)
+        before, code = marks(machine), machine.trail.code
         value = make()
         if value is None or not self.again or self._state is None or machine.forced:
             return value
@@ -131,7 +163,10 @@ class ModuleLevel:
             return value
         objects = Objects((value, machine.optimizers), self._elsewhere)
         if objects.whole:
-            self._made[node] = Made(value, machine.state(), tuple(machine.optimizers), objects, traces.copy())
+            done, kept = machine.trail.code, traces.copy()
+            kept.branches, reads = machine.offered(), frozenset(machine.names_read)
+            self._made[node] = Made(value, machine.state(), tuple(machine.optimizers), objects, kept, reads, done)
+            machine.trail.fold(code, done)
         return value
 
     def _takes_along(self, machine: Machine) -> bool:
@@ -156,3 +191,18 @@ class ModuleLevel:
             self._made.clear()
         elif node is not None and not all(isinstance(event, InplaceAllowed) for event in machine.events):
             self._made.pop(node, None)
+
+
+def _has_other_names(names: set[str], frame: Frame) -> bool:
+    """Whether what can be changed in place is known by one of these names and by another as well."""
+    others = {id(value) for name, value in frame.variables.items() if name not in names}
+    return any(
+        isinstance(value, (ListValue, DictValue, Instance)) and id(value) in others
+        for name, value in frame.variables.items()
+        if name in names
+    )
+
+
+def _own(state: MachineState) -> set[str]:
+    """The files that were run for this machine, and not taken as they were left."""
+    return state.loaded.keys() - {path for part in state.taken for path in part.modules}

@@ -83,7 +83,9 @@ class Outcome:
         from_clean: whether the module level was ready when it began; where not, it ran that again.
         leaves_clean: whether it left the module level so that others can start from it.
         seconds: how long the first path took.
+        reads: the names that its run looked up in scopes of files.
         stale: whether it may say something else now.
+        suspect: whether that depends on what the module level leaves, which is to be run again.
     """
 
     found: Exploration
@@ -94,16 +96,23 @@ class Outcome:
     from_clean: bool
     leaves_clean: bool
     seconds: float
+    reads: frozenset[str] = frozenset()
     stale: bool = False
+    suspect: bool = False
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether it may say something else now, as far as is known."""
+        return self.stale or self.suspect
 
     @classmethod
     def of_nothing(cls, clean: bool) -> Outcome:
-        """That of a unit that need not be run.
+        """That of a unit that need not be run, as long as one before it is like it.
 
         Args:
             clean: whether the module level is ready before it, and so behind it.
         """
-        return cls(Exploration(), True, frozenset(), {}, {}, clean, clean, 0.0)
+        return cls(Exploration(), True, frozenset(), {}, {}, clean, clean, 0.0, stale=True)
 
     @property
     def is_uneventful(self) -> bool:

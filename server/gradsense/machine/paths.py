@@ -22,6 +22,40 @@ MOST_FLIPS = 3
 
 
 @dataclass
+class _Path:
+    """What is kept of a path that was run.
+
+    Args:
+        print: equal for paths that did the same and on which the same was found.
+        offered: its branches that another path may take the other way.
+        weighty: those of its branches that did what weighs.
+        winding: those that may do something else where values are others.
+    """
+
+    print: object
+    offered: dict[BranchKey, bool]
+    weighty: set[BranchKey]
+    winding: set[BranchKey]
+
+    @classmethod
+    def of(cls, machine: Machine) -> _Path:
+        """The path that a machine has run."""
+        found = frozenset((event.key, event.sure, event.caught) for event in machine.events)
+        bounds = (frozenset(machine.left_out), machine.ended_early, machine.new_facts)
+        sites = (frozenset(machine.sites.items()), frozenset(machine.doubts.items()))
+        return cls((machine.trail.code, found, sites, bounds), machine.offered(), machine.weighty, machine.winding)
+
+
+@dataclass
+class _Next:
+    """A path to run: what is forced, which branch is flipped last, and the path without that."""
+
+    forced: dict[BranchKey, bool]
+    last: BranchKey | None
+    before: _Path | None
+
+
+@dataclass
 class Paths:
     """What the paths of one unit have in common.
 
@@ -40,30 +74,50 @@ class Paths:
     level: ModuleLevel
 
     def run(self, unit: Unit | None, most: int, deadline: float) -> Iterator[Machine]:
-        """Runs the first path, then paths with single branches flipped; None is the module level."""
-        queue: list[dict[BranchKey, bool]] = [{}]
+        """Runs the first path, then paths with branches flipped; None is the module level.
+
+        Every branch is flipped by itself. One that changes nothing else is not flipped together with others.
+        """
+        queue = [_Next({}, None, None)]
         seen: set[tuple[tuple[BranchKey, bool], ...]] = set()
+        # Branches whose flip changed nothing, and cannot change anything as long as they do nothing when not flipped.
+        inert: set[BranchKey] = set()
         count = 0
         while queue and count < most:
             if count and time.thread_time() > deadline:
                 break
-            forced = queue.pop(0)
-            known = len(self.knowledge.facts)
-            machine = self.run_one(unit, forced, deadline)
-            for _ in range(LEARNING_ROUNDS - 1):
-                if not machine.new_facts or time.thread_time() > deadline:
-                    break
-                if any(not is_within(unit, site) for site in list(self.knowledge.facts)[known:]):
-                    self.level.forget()
-                machine = self.run_one(unit, forced, deadline)
+            coming = queue.pop(0)
+            forced, last, before = coming.forced, coming.last, coming.before
+            if before is not None and last in inert and last not in before.weighty:
+                continue
+            machine = self._run_learning(unit, forced, deadline)
             count += 1
-            for key, default in machine.branches.items():
+            path = _Path.of(machine)
+            offered = path.offered
+            if before is not None and last is not None and path.print == before.print:
+                if len(forced) == 1 and last not in before.weighty | path.weighty | path.winding:
+                    inert.add(last)
+                # What comes to light on this path only is the only thing to go on with.
+                offered = {key: default for key, default in offered.items() if key not in before.offered}
+            for key, default in offered.items():
                 flipped = {**forced, key: not default}
                 name = tuple(sorted(flipped.items()))
                 if len(flipped) <= MOST_FLIPS and name not in seen and key not in forced:
                     seen.add(name)
-                    queue.append(flipped)
+                    queue.append(_Next(flipped, key, path))
             yield machine
+
+    def _run_learning(self, unit: Unit | None, forced: dict[BranchKey, bool], deadline: float) -> Machine:
+        """Runs one path, and again for as long as something is learnt from it."""
+        known = len(self.knowledge.facts)
+        machine = self.run_one(unit, forced, deadline)
+        for _ in range(LEARNING_ROUNDS - 1):
+            if not machine.new_facts or time.thread_time() > deadline:
+                break
+            if any(not is_within(unit, site) for site in list(self.knowledge.facts)[known:]):
+                self.level.forget()
+            machine = self.run_one(unit, forced, deadline)
+        return machine
 
     def run_one(self, unit: Unit | None, forced: dict[BranchKey, bool], deadline: float) -> Machine:
         """Runs one path to its conclusion."""

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
+from gradsense.machine.devices import ChosenDevice
 from gradsense.machine.events import SyncEachStep
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Forward, Node, Store, Tensor, Walk
@@ -135,6 +136,16 @@ class State(Walking):
         self.deadline = deadline
         self.new_facts = False
         self.branches: dict[BranchKey, bool] = {}
+        # Where this path chose a device.
+        self.devices: set[BranchKey] = set()
+        # The names that were looked up in scopes of files.
+        self.names_read: set[str] = set()
+        # Those that were run and did nothing where nothing is in place of them, and those that did something.
+        self.idle: set[BranchKey] = set()
+        self.effective: set[BranchKey] = set()
+        # Those that did what weighs; those that may do something else where values are others.
+        self.weighty: set[BranchKey] = set()
+        self.winding: set[BranchKey] = set()
         self.steps_taken = 0
         # Those of them in files that the program imports.
         self.import_steps = 0
@@ -267,11 +278,31 @@ class State(Walking):
 
     def decide(self, node: ast.AST, default: bool) -> bool:
         """Which way a branch goes whose condition is not known."""
-        key = (self.source.path, getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
+        key = self.branch_at(node)
         if key in self.forced:
             return self.forced[key]
         self.branches.setdefault(key, default)
         return default
+
+    def branch_at(self, node: ast.AST) -> BranchKey:
+        """What a branch is called."""
+        return (self.source.path, getattr(node, "lineno", 0), getattr(node, "col_offset", 0))
+
+    def look_at_device(self, value: Value) -> None:
+        """The course of the program hangs on a value: if it is a device that was chosen, another may be."""
+        if type(value) is ChosenDevice and value.branch in self.devices and value.branch not in self.forced:
+            self.branches.setdefault(value.branch, value.chosen)
+
+    def note_weight(self, branch: BranchKey, code: int, turns: int) -> None:
+        """Notes what was done in a branch that is over, given what the trail was when it began."""
+        if self.trail.code != code:
+            self.weighty.add(branch)
+        if self.trail.turns > turns:
+            self.winding.add(branch)
+
+    def offered(self) -> dict[BranchKey, bool]:
+        """The branches that another path may take the other way, with the way they went."""
+        return {key: default for key, default in self.branches.items() if key not in self.idle - self.effective}
 
     def truth(self, value: Value) -> bool | None:
         """The truth of a value, None if unknown."""
@@ -315,6 +346,7 @@ class State(Walking):
     def set_name(self, name: str, value: Value, target: ast.AST, value_node: ast.expr | None = None) -> None:
         """Binds a variable."""
         frame = self.scope_of(name)
+        self.trail.note_name(frame, name, value)
         if isinstance(value, SCALARS) or (type(value) is Unknown and value.number):
             # Nobody asks where a number came from.
             if value is None and self.none_gradient is not None:
@@ -342,6 +374,8 @@ class State(Walking):
             frame = self.frame.file
         first = frame
         while frame is not None:
+            if frame.parent is None:
+                self.names_read.add(name)
             # A class body's names are not seen from its methods.
             if name in frame.variables and (frame.cls is None or frame is first):
                 return True, frame.variables[name]
@@ -371,6 +405,7 @@ class State(Walking):
 
     def _note(self, value: Value, store: Store, depth: int) -> None:
         if isinstance(value, Tensor):
+            self.trail.note_kept(value, store.kind, store.name)
             if len(value.stores) >= 8:
                 del value.stores[1]
             value.stores.append(store)
@@ -421,17 +456,23 @@ class State(Walking):
             if isinstance(value, Tensor):
                 node = self.graph_of(value)
                 if node is not None:
+                    self.trail.note("escaped", node.index)
                     self.escaped.append(node)
                 elif value.needs is not NO:
-                    self.handed_on = True
+                    self._hand_on()
             elif isinstance(value, (Function, BoundMethod, Optimizer)) or (
                 isinstance(value, Instance) and (value.is_module or value.cls is not None)
             ):
-                self.handed_on = True
+                self._hand_on()
             elif depth <= 3 and id(value) not in seen and (parts := parts_of(value)):
                 seen.add(id(value))
                 todo += [(part, depth + 1) for part in parts if not isinstance(part, SCALARS)]
         self.spend(len(seen))
+
+    def _hand_on(self) -> None:
+        if not self.handed_on:
+            self.trail.note("handed on")
+            self.handed_on = True
 
     # ------------------------------------------------------------------ unknowns
 
@@ -477,6 +518,7 @@ class State(Walking):
             if unknown.site is not None and unknown.site not in self.knowledge.facts:
                 self.knowledge.facts[unknown.site] = "tensor" if count == 1 else "maybe"
                 self.new_facts = True
+                self.trail.note("learnt", unknown.site)
             todo.extend(unknown.arguments)
 
     # ------------------------------------------------------------------ scopes of calls

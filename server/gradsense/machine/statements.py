@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import partial
 from typing import Any, cast
 
 from gradsense.machine import library
@@ -91,6 +92,8 @@ class Statements(Expressions):
             ast.Import: self._import,
             ast.ImportFrom: self._import_from,
         }
+        for importing in (ast.Import, ast.ImportFrom):
+            self._runners[importing] = partial(self._binding, self._runners[importing])
         for name, runner in (("Match", self._match), ("TryStar", self._try)):
             kind = getattr(ast, name, None)
             if kind is not None:
@@ -283,10 +286,12 @@ class Statements(Expressions):
             result = current
         elif isinstance(current, ListValue) and isinstance(node.op, ast.Add):
             added = [] if isinstance(value, Unknown) else self.items_of(value, node)[0]
+            self.trail.note_items("extend", id(node), added)
             self.extend(current, added)
             self.note_items(current, added, node.value)
             result = current
         elif isinstance(current, DictValue) and isinstance(node.op, ast.BitOr) and isinstance(value, DictValue):
+            self.trail.note_items("update", id(node), list(value.items.values()))
             current.items.update(value.items)
             self.note_items(current, list(value.items.values()), node.value)
             result = current
@@ -325,6 +330,7 @@ class Statements(Expressions):
         self.evaluate(node.test)
 
     def _delete(self, node: ast.Delete) -> None:
+        self.trail.note("delete", id(node))
         for target in node.targets:
             if isinstance(target, ast.Name):
                 scope = self.scope_of(target.id)
@@ -369,7 +375,29 @@ class Statements(Expressions):
                 known = default
             elif known is not default and self.epoch and _is_periodic(node.test):
                 known = bool(self.epoch[-1][1] % 2)
+            self._run_arm(node, known)
+            return
+        self.trail.turns += 1
         self.run_block(node.body if known else node.orelse)
+
+    def _run_arm(self, node: ast.If, known: bool) -> None:
+        """Runs a branch of which only this path takes it, and notes whether that did anything."""
+        taken, other = (node.body, node.orelse) if known else (node.orelse, node.body)
+        arm, looks, over = self.trail.begin(self.order), self.number_looks + self.index_looks, False
+        try:
+            self.run_block(taken)
+            over = True
+        finally:
+            if not over:
+                # What follows is left out.
+                self.trail.note("left", id(node))
+            did = self.trail.end(arm) or self.number_looks + self.index_looks > looks
+            key = self.branch_at(node)
+            self.note_weight(key, arm.code, arm.turns)
+            if did or other:
+                self.effective.add(key)
+            else:
+                self.idle.add(key)
 
     def _match(self, node: Any) -> None:
         subject = self.evaluate(node.subject)
@@ -496,6 +524,7 @@ class Statements(Expressions):
     # ------------------------------------------------------------------ loops
 
     def _for(self, node: ast.For | ast.AsyncFor) -> None:
+        self.trail.turns += 1
         iterable = self.evaluate(node.iter)
         counted = isinstance(iterable, Enumerated)
         source = iterable.iterable if isinstance(iterable, Enumerated) else iterable
@@ -604,6 +633,7 @@ class Statements(Expressions):
             self.run_block(node.orelse)
 
     def _while(self, node: ast.While) -> None:
+        self.trail.turns += 1
         short, self.short_loop = self.short_loop, False
         loop = self._new_loop()
         outer = self.epoch
@@ -638,6 +668,7 @@ class Statements(Expressions):
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         value = self.make_function(node)
+        self.trail.note_name(self.frame, node.name, value)
         if isinstance(value, Function) and self.frame.cls is not None and value.owner is None:
             value.owner = self.frame.cls
         self.frame.variables[node.name] = value
@@ -671,9 +702,14 @@ class Statements(Expressions):
                 self.node = decorator
                 changed = self.call(function, [made], {}, decorator)
                 made = made if changed is None or isinstance(changed, Unknown) else changed
+        self.trail.note_name(self.frame, node.name, made)
         self.frame.variables[node.name] = made
 
     # ------------------------------------------------------------------ imports
+
+    def _binding(self, run: Callable[[Any], None], node: ast.Import | ast.ImportFrom) -> None:
+        self.trail.note("import", id(node))
+        run(node)
 
     def _import(self, node: ast.Import) -> None:
         for alias in node.names:

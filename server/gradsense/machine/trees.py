@@ -22,10 +22,15 @@ def notes() -> WeakKeyDictionary[Any, Any]:
 def forget(definitions: Iterable[ast.AST]) -> None:
     """Drops what was found out about functions that changed in place, and about what is defined in them."""
     for definition in definitions:
-        for node in nodes_of(definition):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-                for kept in _NOTES:
-                    kept.pop(node, None)
+        for node in definitions_in(definition):
+            for kept in _NOTES:
+                kept.pop(node, None)
+
+
+def definitions_in(definition: ast.AST) -> list[ast.AST]:
+    """A function, and the functions and classes that are defined in it."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+    return [node for node in nodes_of(definition) if isinstance(node, kinds)]
 
 
 # Fields that hold no expressions or statements: what a name is used for, which operator it is, text.

@@ -34,8 +34,8 @@ STEP_METHODS = frozenset(("training_step", "compute_loss"))
 TRAINER_BASES = frozenset(("LightningModule", "Trainer", "Seq2SeqTrainer", "SFTTrainer"))
 
 
-# The attributes that methods of a class assign, for as long as its tree lives.
-_ASSIGNED: WeakKeyDictionary[ast.ClassDef, set[str]] = notes()
+# The attributes that methods of a class assign, for as long as its tree lives, and what its body was then.
+_ASSIGNED: WeakKeyDictionary[ast.ClassDef, tuple[list[ast.stmt], set[str]]] = notes()
 # What functions call that do nothing else.
 _ONLY_CALLS: WeakKeyDictionary[Definition, frozenset[str] | None] = notes()
 # Calls that only pass on options.
@@ -136,11 +136,13 @@ def runner(machine: Machine, unit: Unit, level: ModuleLevel) -> Callable[[], Non
 
 
 def _function(machine: Machine, node: Definition) -> Function | None:
+    machine.names_read.add(node.name)
     value = machine.file_frame.variables.get(node.name)
     return value if isinstance(value, Function) and value.node is node else None
 
 
 def _class(machine: Machine, node: ast.ClassDef) -> ClassValue | None:
+    machine.names_read.add(node.name)
     value = machine.file_frame.variables.get(node.name)
     return value if isinstance(value, ClassValue) and value.node is node else None
 
@@ -187,14 +189,15 @@ def _run_method(machine: Machine, cls: ClassValue, unit: Unit, make: Callable[[]
 def _assigned_outside_init(node: ast.ClassDef) -> set[str]:
     known = _ASSIGNED.get(node)
     if known is None:
-        known = _ASSIGNED[node] = {
+        assigned = {
             part.attr
             for method in node.body
             if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)) and method.name != "__init__"
             for part in nodes_of(method)
             if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
         }
-    return known
+        known = _ASSIGNED[node] = (list(node.body), assigned)
+    return known[1]
 
 
 def assigns_anew(tree: ast.Module, functions: Collection[ast.AST]) -> bool:
@@ -207,9 +210,9 @@ def assigns_anew(tree: ast.Module, functions: Collection[ast.AST]) -> bool:
     anew = False
     for node in _classes(tree.body):
         before = _ASSIGNED.get(node)
-        if before is not None and any(part in functions for part in node.body):
+        if before is not None and (before[0] != node.body or any(part in functions for part in node.body)):
             del _ASSIGNED[node]
-            anew = anew or before != _assigned_outside_init(node)
+            anew = anew or before[1] != _assigned_outside_init(node)
     return anew
 
 

@@ -136,6 +136,9 @@ class Walking(Books):
         walk.partial = inputs is not None or given_gradient
         walk.scaled = any(r.node is not None and r.node.op == SCALE for r in walked_roots)
         self.walks.append(walk)
+        self.trail.note(
+            kind, id(self.node), retain, create_graph, *[root.node.index for root in walked_roots if root.node]
+        )
         edges = [self.edge(t) for t in walked_roots]
         reached = reachable(edges)
         surely = reachable_surely(edges)
@@ -445,6 +448,7 @@ class Walking(Books):
             keep: whether the gradients stay, as tensors of zeros, as `set_to_none=False` has it.
         """
         lost: list[tuple[Tensor, Contribution]] = []
+        self.trail.note("zero", id(self.node), keep)
         for leaf in leaves:
             lost += [(leaf, c) for c in leaf.contributions]
             leaf.spent += leaf.contributions

@@ -243,6 +243,7 @@ def _extreme(smallest: bool) -> Call:
 def _number(convert: Callable[..., object]) -> Call:
     def converted(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
         if arguments and all(isinstance(a, (int, float, str, bool)) for a in arguments):
+            machine.look_at_device(arguments[0])
             if convert is round and any(isinstance(a, int) and abs(a) > MOST_BITS for a in arguments[1:]):
                 return a_number()
             try:
@@ -436,6 +437,7 @@ def _vars(machine: Machine, arguments: list[Value], keywords: dict[str, Value], 
 
 
 def _globals(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
+    machine.names_read |= machine.frame.file.variables.keys()
     return DictValue.named(machine.frame.file.variables)
 
 

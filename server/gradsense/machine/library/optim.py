@@ -67,6 +67,7 @@ def make(
     made = Optimizer(name, list(dict.fromkeys(tensors)), keywords.get("fused") is True, machine.here(node))
     made.unknowns = unknowns
     made.complete = not unknowns
+    machine.trail.note("optimizer", id(node))
     machine.optimizers.append(made)
     return made
 

@@ -64,6 +64,7 @@ def call_unknown(
     values = [*arguments, *keywords.values()]
     known = _by_name(machine, name, owner, arguments, keywords, node)
     if known is not None:
+        machine.trail.note(name, id(node))
         return known[0]
     if name not in READERS:
         for value in values:
@@ -121,6 +122,7 @@ def _run_callbacks(machine: Machine, values: list[Value]) -> None:
     """Functions handed to unseen code are marked as reached: someone else calls them."""
     for value in values:
         if isinstance(value, Function):
+            machine.trail.note("handed over", id(value.node))
             machine.handed_over.add(value.node)
 
 
