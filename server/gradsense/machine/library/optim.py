@@ -122,6 +122,13 @@ def own_method(
 ) -> Value:
     """A method that an optimizer of the program leaves to `torch.optim.Optimizer`."""
     books = own(owner)
+    if books is None and name == "zero_grad":
+        # Around another optimizer, whose groups it takes without a constructor of its own.
+        for held in owner.attributes.values():
+            inner = held if isinstance(held, Optimizer) else own(held)
+            if inner is not None:
+                method(machine, inner, name, arguments, keywords, node)
+        return None
     if books is None or name == "step":
         return Unknown(data=True)
     if name == "add_param_group" and arguments:

@@ -197,7 +197,7 @@ def _numpy(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: d
 
 
 def check_numpy(machine: Machine, tensor: Tensor, holder: Place | None) -> None:
-    """`numpy()` of a tensor that needs grad raises.
+    """`numpy()` of a tensor that needs grad raises where grad mode is on.
 
     Args:
         holder: where the tensor was put, if it came out of a container.
@@ -206,9 +206,10 @@ def check_numpy(machine: Machine, tensor: Tensor, holder: Place | None) -> None:
         PathEnds: if it surely raises.
     """
     needs = machine.needs_grad(tensor)
-    if needs is NO or tensor.origin == "unknown":
+    if needs is NO or tensor.origin == "unknown" or machine.grad_mode is NO or machine.inference:
         return
-    event = NumpyOfGraph(place=machine.here(), sure=needs is YES, tensor=tensor, spot=holder or machine.here())
+    sure = needs is YES and machine.grad_mode is YES
+    event = NumpyOfGraph(place=machine.here(), sure=sure, tensor=tensor, spot=holder or machine.here())
     event.also = [(s.place, "stored here") for s in tensor.stores[-3:]] + [(tensor.made, "made here")]
     machine.report(event)
 
