@@ -208,6 +208,9 @@ def check_numpy(machine: Machine, tensor: Tensor, holder: Place | None) -> None:
     needs = machine.needs_grad(tensor)
     if needs is NO or tensor.origin == "unknown" or machine.grad_mode is NO or machine.inference:
         return
+    if needs is MAYBE and tensor.leaf:
+        # What says whether it requires grad says where it is read as well: `if not training`.
+        return
     sure = needs is YES and machine.grad_mode is YES
     event = NumpyOfGraph(place=machine.here(), sure=sure, tensor=tensor, spot=holder or machine.here())
     event.also = [(s.place, "stored here") for s in tensor.stores[-3:]] + [(tensor.made, "made here")]
