@@ -28,7 +28,7 @@ from gradsense.machine.graph_search import reachable_without
 from gradsense.machine.library import module_methods
 from gradsense.machine.place import Epoch, Place, PlaceKey
 from gradsense.machine.story import holder, in_frame_of
-from gradsense.machine.tri import NO, YES
+from gradsense.machine.tri import MAYBE, NO, YES
 from gradsense.machine.values import Instance, Optimizer, parts_of
 
 if TYPE_CHECKING:
@@ -236,6 +236,8 @@ def _nothing_to_step(machine: Machine) -> None:
         if not optimizer.complete or not own or not before or told & set(own):
             continue
         if not all(p.leaf and p.origin == "known" and not p.phantom and _has_none(p) for p in own):
+            continue
+        if any(p.needs is MAYBE for p in own):
             continue
         frozen = next((p for p in own if p.needs is NO), None)
         if frozen is not None and frozen.parameter and THAWS.search(optimizer.made.source.text):

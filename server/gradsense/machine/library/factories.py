@@ -148,7 +148,7 @@ def _from_data(machine: Machine, name: str, first: Value, arguments: list[Value]
         if requires is True and any(machine.needs_grad(t) is YES for t in lost):
             machine.report(GraphLost(place=machine.here(), how="tensor", cuts=cuts, tensor=made))
     unknowns = [p for p in parts if isinstance(p, Unknown)]
-    numbers = {id(p.cut): p.cut for p in unknowns if p.cut is not None and p.number}
+    numbers = {id(p.cut): p.cut for p in unknowns if p.cut is not None and (p.number or not p.sources)}
     arrays = merge_cuts(t.cuts for p in unknowns if p.data and not p.number for t in p.sources)
     made.cuts = (*cuts, *arrays, *numbers.values())[-6:]
     if any(t.origin == "unknown" for t in tensors):

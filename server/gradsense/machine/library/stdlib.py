@@ -109,7 +109,8 @@ def call(
         made_of = unknown.sources_of([*arguments, *keywords.values()])
         made = Unknown(data=True, number=name.startswith(NUMBER_PACKAGES[1:]), name=last, sources=made_of)
         if name.startswith("numpy"):
-            made.cut = first.cut if isinstance(first, Unknown) else None
+            number = next(iter(first.items), None) if isinstance(first, ListValue) else first
+            made.cut = number.cut if isinstance(number, Unknown) else None
         return made
     if name.startswith("einops.") and isinstance(first, Tensor):
         return _einops(machine, last, first)
