@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gc
 
-# New objects that may pile up in a process that ends soon: some ten megabytes.
-MANY = 200_000
+# New objects that may pile up in a process that ends soon: some forty megabytes.
+MANY = 600_000
 
 
 def collect_seldom(objects: int = 50_000) -> None:
