@@ -189,10 +189,11 @@ CAUSES = (
         "grad-is-none",
         "`.grad` is None",
         r"NoneType",
-        "GS404 GS401 GS411 GS407",
+        "GS404 GS420 GS401 GS411 GS407",
         "No backward has put a gradient there.",
         "Only leaves get a `.grad`: a tensor that was computed (also by `* 2` or `.to(device)` after "
-        "`requires_grad=True`) needs `retain_grad()`. For a parameter: it took no part in the loss.",
+        "`requires_grad=True`) needs `retain_grad()`. For a parameter: no walk came before this, it took no part in the loss, or `zero_grad()` "
+        "has set its gradient to None.",
         in_frame=".grad",
     ),
     _cause(
@@ -231,6 +232,15 @@ CAUSES = (
         "GS417",
         "An optimizer steps leaves only. A tensor that was moved or scaled after `requires_grad=True` is not one.",
         "Make it with its final device and value, then call `requires_grad_()`, or use `nn.Parameter`.",
+    ),
+    _cause(
+        "no-derivative",
+        "an argument requires grad for which there is no derivative",
+        r"is not differentiable with respect to argument",
+        "GS423",
+        "The function is differentiable by its input, and not by this argument: the weights of classes, as a rule.",
+        "Hand the argument over detached. Weights that should learn are multiplied with the losses that "
+        '`reduction="none"` gives.',
     ),
     _cause(
         "hook-without-grad",
