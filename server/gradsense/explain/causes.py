@@ -192,8 +192,8 @@ CAUSES = (
         "GS404 GS420 GS401 GS411 GS407",
         "No backward has put a gradient there.",
         "Only leaves get a `.grad`: a tensor that was computed (also by `* 2` or `.to(device)` after "
-        "`requires_grad=True`) needs `retain_grad()`. For a parameter: no walk came before this, it took no part in the loss, or `zero_grad()` "
-        "has set its gradient to None.",
+        "`requires_grad=True`) needs `retain_grad()`. For a parameter: no walk came before this, it took no part in "
+        "the loss, or `zero_grad()` has set its gradient to None.",
         in_frame=".grad",
     ),
     _cause(
