@@ -27,6 +27,7 @@ AUTOGRAD = re.compile(
             "don't support automatic differentiation",
             r"Can't call numpy\(\) on Tensor that requires grad",
             "appears to not have been used in the graph",
+            "is not differentiable with respect to argument",
             "Only Tensors created explicitly by the user",
             "Inference tensors cannot be saved for backward",
             "Inplace update to inference tensor",
