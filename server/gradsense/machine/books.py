@@ -134,7 +134,8 @@ class Books:
         unique = tuple(dict.fromkeys([p for p in parents if p is not None]))
         node = Node(op, place or self.here(), self.tick(), self.node_count, unique, saved, private, sure, self.epoch)
         node.module = self.module
-        self.trail.note(op, id(self.node), len(saved), sure, *[parent.index for parent in unique])
+        if self.trail.kept:
+            self.trail.note(op, id(self.node), len(saved), sure, *[parent.index for parent in unique])
         return node
 
     def accumulator(self, leaf: Tensor) -> Node:

@@ -54,12 +54,12 @@ class Calls(Iteration):
         if isinstance(function, Function):
             return self.call_function(function, arguments, keywords, node)
         if isinstance(function, External):
-            if not is_harmless(function, arguments, keywords):
+            if self.trail.kept and not is_harmless(function, arguments, keywords):
                 self.trail.note(function.name, id(node))
             return library.call_external(self.machine, function.name, arguments, keywords, node)
         if isinstance(function, LibraryMethod):
             self.look_at_device(function.receiver)
-            if not is_harmless(function, arguments, keywords):
+            if self.trail.kept and not is_harmless(function, arguments, keywords):
                 if isinstance(function.receiver, (ListValue, DictValue)):
                     self.trail.note_items(function.name, id(node), [*arguments, *keywords.values()])
                 else:

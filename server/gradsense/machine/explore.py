@@ -302,7 +302,7 @@ class Explorer:
         knowledge = Knowledge(dict(start.facts))
         if unit is None:
             self._level = ModuleLevel()
-        paths = Paths(self.program, self.workspace, self.limits, knowledge, self._level)
+        paths = Paths(self.program, self.workspace, self.limits, knowledge, self._level, alone=not whole)
         if unit is not None:
             self._prepare_level(paths, start, until)
         began = time.thread_time()

@@ -11,6 +11,7 @@ from gradsense.machine.level import ModuleLevel
 from gradsense.machine.limits import Limits
 from gradsense.machine.modules import Workspace
 from gradsense.machine.state import BranchKey, Knowledge
+from gradsense.machine.trail import NoTrail
 from gradsense.machine.units import Unit, runner
 from gradsense.machine.values import Site, origin_of
 from gradsense.syntax.parse import ParsedModule
@@ -65,6 +66,7 @@ class Paths:
         limits: bounds on work.
         knowledge: what is known of unknown values; what is learnt is added.
         level: where a unit starts.
+        alone: whether one path is all that is run.
     """
 
     program: ParsedModule
@@ -72,6 +74,7 @@ class Paths:
     limits: Limits
     knowledge: Knowledge
     level: ModuleLevel
+    alone: bool = False
 
     def run(self, unit: Unit | None, most: int, deadline: float) -> Iterator[Machine]:
         """Runs the first path, then paths with branches flipped; None is the module level.
@@ -139,7 +142,10 @@ class Paths:
 
     def machine(self, forced: dict[BranchKey, bool], deadline: float) -> Machine:
         """A machine that has not run anything yet."""
-        return Machine(self.program, self.workspace, forced, self.knowledge, self.limits, deadline)
+        machine = Machine(self.program, self.workspace, forced, self.knowledge, self.limits, deadline)
+        if self.alone:
+            machine.trail = NoTrail()
+        return machine
 
 
 def is_within(unit: Unit | None, site: Site) -> bool:

@@ -346,7 +346,8 @@ class State(Walking):
     def set_name(self, name: str, value: Value, target: ast.AST, value_node: ast.expr | None = None) -> None:
         """Binds a variable."""
         frame = self.scope_of(name)
-        self.trail.note_name(frame, name, value)
+        if self.trail.kept:
+            self.trail.note_name(frame, name, value)
         if isinstance(value, SCALARS) or (type(value) is Unknown and value.number):
             # Nobody asks where a number came from.
             if value is None and self.none_gradient is not None:
@@ -405,7 +406,8 @@ class State(Walking):
 
     def _note(self, value: Value, store: Store, depth: int) -> None:
         if isinstance(value, Tensor):
-            self.trail.note_kept(value, store.kind, store.name)
+            if self.trail.kept:
+                self.trail.note_kept(value, store.kind, store.name)
             if len(value.stores) >= 8:
                 del value.stores[1]
             value.stores.append(store)

@@ -75,12 +75,14 @@ class Trail:
     """The deeds of a path.
 
     Attributes:
+        kept: whether deeds are noted.
         code: stands for all of them: another path with the same code did the same, in the same order.
         turns: how often what was done hung on values: loops, conditions that are known, calls of functions, tensors
             that were put somewhere.
     """
 
     __slots__ = ("_arms", "_deeds", "code", "turns")
+    kept = True
 
     def __init__(self) -> None:
         self.code = 0
@@ -155,6 +157,33 @@ class Trail:
     def fold(self, code: int, done: int) -> None:
         """Takes what was done since a code as one deed, as those take it that find it done."""
         self.code = hash((code, "done", done))
+
+
+class NoTrail(Trail):
+    """That of a path which is the only one of its unit: there is no other to compare it with."""
+
+    __slots__ = ()
+    kept = False
+
+    def note(self, *deed: Hashable) -> None:
+        """Notes nothing."""
+
+    def note_name(self, frame: Frame, name: str, value: Value) -> None:
+        """Notes nothing."""
+
+    def note_attribute(self, name: str, value: Value, before: Value = 0) -> None:
+        """Notes nothing."""
+
+    def note_items(self, what: str, where: int, values: Sequence[Value], before: Value = 0) -> None:
+        """Notes nothing."""
+
+    def note_kept(self, tensor: Tensor, kind: str, name: str) -> None:
+        """Notes nothing."""
+
+    def end(self, arm: Arm) -> bool:
+        """The branch is over, and may have done something."""
+        self._arms.pop()
+        return True
 
 
 def is_harmless(function: Value, arguments: Sequence[Value], keywords: dict[str, Value]) -> bool:
