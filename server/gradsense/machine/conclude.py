@@ -93,14 +93,14 @@ def _step_before_all(machine: Machine, key: PlaceKey) -> Place | None:
 def _leftovers(machine: Machine) -> None:
     """Steps on gradients that another player's walk left, where that player never steps on those of the second walk."""
     seen: set[PlaceKey] = set()
-    for walk, own, other, step in machine.leftovers:
+    for walk, own, other, step, both in machine.leftovers:
         # What the second walk brings to the other player is thrown away, or nothing.
         waits = own.used_leaves & set(other.parameters) or any(
             c.walk is own for p in other.parameters for c in p.contributions
         )
         if walk.epoch and own.epoch and not waits and own.place.key not in seen:
             seen.add(own.place.key)
-            machine.events.append(LeftoverGradients(place=own.place, walk=walk, own=own, step=step))
+            machine.events.append(LeftoverGradients(place=own.place, walk=walk, own=own, step=step, both=both))
 
 
 def _clips(machine: Machine) -> None:

@@ -477,6 +477,8 @@ class LeftoverGradients(Event):
         walk: the other player's walk, on which that player stepped.
         own: the walk of the step's own loss.
         step: the step that uses both.
+        both: whether the gradients were zeroed in the same pass before both walks, of which the second is none of the
+            other player's: it may be meant.
     """
 
     silent = True
@@ -484,6 +486,7 @@ class LeftoverGradients(Event):
     walk: Walk
     own: Walk
     step: Place
+    both: bool = False
 
 
 @dataclass(eq=False, kw_only=True)

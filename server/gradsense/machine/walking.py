@@ -99,7 +99,9 @@ class Walking(Books):
         # Terms of walked losses that were computed without recording.
         self.constant_terms: list[tuple[Tensor, Walk, Cut]] = []
         # Steps that used what two walks had left, between which another optimizer stepped on the first.
-        self.leftovers: list[tuple[Walk, Walk, Optimizer, Place]] = []
+        self.leftovers: list[tuple[Walk, Walk, Optimizer, Place, bool]] = []
+        # When gradients were zeroed last, and in which passes, by the ids of their leaves.
+        self.last_zeroing: dict[int, tuple[int, Epoch]] = {}
         # Calls that clip gradients, by place: how many, how many found none, how many found only used ones.
         self.clips: dict[PlaceKey, Clips] = {}
 
@@ -450,6 +452,7 @@ class Walking(Books):
         lost: list[tuple[Tensor, Contribution]] = []
         self.trail.note("zero", id(self.node), keep)
         for leaf in leaves:
+            self.last_zeroing[id(leaf)] = (self.order, self.epoch)
             lost += [(leaf, c) for c in leaf.contributions]
             leaf.spent += leaf.contributions
             leaf.contributions = []

@@ -42,6 +42,8 @@ for step in range(3):
 
 - Gradient accumulation: several walks, one step, then zeroed. Each gradient is used by one step only.
 - Walks whose gradients another optimizer uses, and several losses of one player, walked one by one.
+- A joint loss and then one more for a part of it, where both optimizers zeroed before: that may be meant, and is told
+  as information only.
 
 ## Fixes
 
@@ -57,6 +59,7 @@ from gradsense.fixes.fix import Fix
 from gradsense.machine.events import LeftoverGradients, StaleGradients
 from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
+from gradsense.rules.finding import Severity
 from gradsense.rules.repairs.zeroing import zero_before, zero_each_step
 from gradsense.rules.wording import line_of
 
@@ -65,6 +68,11 @@ class StaleGradientsRule(Rule[StaleGradients | LeftoverGradients]):
     code, name = "GS405", "stale-gradients"
     listens_to = (StaleGradients, LeftoverGradients)
     outcome = "silent"
+
+    def severity(self, event: StaleGradients | LeftoverGradients) -> Severity:
+        if isinstance(event, LeftoverGradients) and event.both:
+            return Severity.INFORMATION
+        return super().severity(event)
 
     def message(self, event: StaleGradients | LeftoverGradients) -> str:
         where = line_of(event.step, event.culprit)

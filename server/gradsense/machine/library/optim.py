@@ -289,7 +289,11 @@ def _note_leftovers(machine: Machine, optimizer: Optimizer, ready: list[Tensor])
         if first.walk.order < order < last.walk.order and other is not optimizer and other.complete:
             own = set(other.parameters)
             if own & first.walk.used_leaves and not own & set(optimizer.parameters):
-                machine.leftovers.append((first.walk, last.walk, other, machine.here()))
+                zeroed, epoch = machine.last_zeroing.get(id(mixed), (0, ()))
+                both = zeroed < first.walk.order and epoch == first.walk.epoch == last.walk.epoch
+                # A loss that goes on through the other player is one against it.
+                both = both and not any(c.walk is last.walk for p in other.parameters for c in p.contributions)
+                machine.leftovers.append((first.walk, last.walk, other, machine.here(), both))
                 return
 
 
