@@ -48,8 +48,9 @@ _READING = frozenset(
 _SINKS = frozenset(("logger", "scheduler", "DataLoader", "TensorDataset", "Dataset"))
 # Texts on which the shape of a loss hangs.
 _REDUCTIONS = frozenset(("none", "mean", "sum", "batchmean"))
-# Of a tuple so many parts are looked at.
+# Of a tuple so many parts are looked at, and of those in it, so deep.
 MOST_PARTS = 8
+DEEPEST = 3
 
 
 class Arm:
@@ -221,14 +222,14 @@ def _is_any_number(value: Value) -> bool:
     return isinstance(value, (float, Growing)) or (type(value) is int and value == 0)
 
 
-def _is_more_than_data(value: Value) -> bool:
+def _is_more_than_data(value: Value, depth: int = 0) -> bool:
     """Whether more can hang on it than a number, a text, or a tensor without a graph: a flag, a graph, an object."""
     if isinstance(value, Tensor):
         return value.node is not None or value.needs is not NO or value.parameter
     if isinstance(value, Unknown):
         return not value.data
     if isinstance(value, tuple):
-        return any(map(_is_more_than_data, value[:MOST_PARTS]))
+        return depth >= DEEPEST or any(_is_more_than_data(part, depth + 1) for part in value[:MOST_PARTS])
     return value is None or isinstance(value, bool) or not isinstance(value, (int, float, str, range, slice))
 
 
@@ -237,7 +238,7 @@ def _is_setting(value: Value) -> bool:
     return (type(value) is int and value != 0) or (isinstance(value, str) and value in _REDUCTIONS)
 
 
-def gist(value: Value) -> Hashable:
+def gist(value: Value, depth: int = 0) -> Hashable:
     """What of a value can matter to a path that has it in place of another."""
     kind = type(value)
     if isinstance(value, Tensor):
@@ -250,7 +251,9 @@ def gist(value: Value) -> Hashable:
     if isinstance(value, (ListValue, DictValue)):
         return (kind, len(value.items))
     if isinstance(value, tuple):
-        return (kind, *map(gist, value[:MOST_PARTS]))
+        return (
+            (kind, *(gist(part, depth + 1) for part in value[:MOST_PARTS])) if depth < DEEPEST else (kind, len(value))
+        )
     if isinstance(value, Function):
         return id(value.node)
     if isinstance(value, Unknown):
