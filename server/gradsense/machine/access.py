@@ -68,7 +68,7 @@ GRADIENTS = frozenset(("grad", "_grad"))
 @lru_cache(maxsize=256)
 def is_meant_for_requires_grad(name: str) -> bool:
     """Whether an attribute that somebody sets on a tensor looks like `requires_grad`, and is not that."""
-    if name[0] != "r" or name == "requires_grad":
+    if not name.startswith("r") or name == "requires_grad":
         return False
     if "requires_grad" in name and name != "requires_grad_":
         # Not a longer name, such as `requires_grad_before`.

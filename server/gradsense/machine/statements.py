@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from functools import partial
 from typing import Any, cast
 
 from gradsense.machine import library
@@ -92,8 +91,6 @@ class Statements(Expressions):
             ast.Import: self._import,
             ast.ImportFrom: self._import_from,
         }
-        for importing in (ast.Import, ast.ImportFrom):
-            self._runners[importing] = partial(self._binding, self._runners[importing])
         for name, runner in (("Match", self._match), ("TryStar", self._try)):
             kind = getattr(ast, name, None)
             if kind is not None:
@@ -707,16 +704,14 @@ class Statements(Expressions):
 
     # ------------------------------------------------------------------ imports
 
-    def _binding(self, run: Callable[[Any], None], node: ast.Import | ast.ImportFrom) -> None:
-        self.trail.note("import", id(node))
-        run(node)
-
     def _import(self, node: ast.Import) -> None:
+        self.trail.note("import", id(node))
         for alias in node.names:
             name = alias.asname or alias.name.partition(".")[0]
             self._bind_import(name, Import(alias.name, whole=alias.asname is not None))
 
     def _import_from(self, node: ast.ImportFrom) -> None:
+        self.trail.note("import", id(node))
         for alias in node.names:
             if alias.name == "*":
                 self.import_all(node.module or "", node.level)

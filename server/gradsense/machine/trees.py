@@ -34,23 +34,7 @@ def definitions_in(definition: ast.AST) -> list[ast.AST]:
 
 
 # Fields that hold no expressions or statements: what a name is used for, which operator it is, text.
-_NO_NODES = frozenset(
-    (
-        "ctx",
-        "op",
-        "ops",
-        "id",
-        "attr",
-        "arg",
-        "module",
-        "level",
-        "type_comment",
-        "kind",
-        "conversion",
-        "simple",
-        "is_async",
-    )
-)
+_NO_NODES = frozenset("ctx op ops id attr arg module level type_comment kind conversion simple is_async".split())
 _PARTS: dict[type, tuple[str, ...]] = {}
 
 
@@ -61,9 +45,7 @@ def nodes_of(tree: ast.AST) -> list[ast.AST]:
         kind = type(node)
         parts = _PARTS.get(kind)
         if parts is None:
-            parts = _PARTS[kind] = tuple(
-                name for name in kind._fields if name not in _NO_NODES or kind is ast.arguments
-            )
+            parts = _PARTS[kind] = tuple(name for name in kind._fields if name not in _NO_NODES)
         for name in parts:
             value = getattr(node, name, None)
             if type(value) is list:
