@@ -186,17 +186,4 @@ def _entries_first(modules: list[ParsedModule], project: Project) -> list[Parsed
 
 def imports_of(module: ParsedModule, workspace: Workspace) -> set[str]:
     """The files of the workspace that a file imports."""
-    found: set[str] = set()
-    for node in ast.walk(module.tree):
-        names: list[tuple[str, int]] = []
-        if isinstance(node, ast.Import):
-            names = [(alias.name, 0) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            names = [(base, node.level)] if base else []
-            names += [(f"{base}.{alias.name}" if base else alias.name, node.level) for alias in node.names]
-        for name, level in names:
-            path = workspace.find(name, level, module.source.path)
-            if path is not None:
-                found.add(os.path.realpath(path))
-    return found
+    return set(map(os.path.realpath, workspace.imports(module, ast.walk(module.tree))))

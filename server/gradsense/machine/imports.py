@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 from typing import Any
 
@@ -187,24 +186,10 @@ class Imports(Statements):
             return True
         if not only_defines(parsed.tree, self._is_outside):
             return False
-        return not deeply or all(map(self._may_wait_for, self._imports_of(parsed)))
-
-    def _imports_of(self, parsed: ParsedModule) -> list[str]:
-        """The files that a file imports at its module level."""
-        found: dict[str, None] = {}
-        for node in parsed.tree.body:
-            names: list[tuple[str, int]] = []
-            if isinstance(node, ast.Import):
-                names = [(alias.name, 0) for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                base = f"{node.module}." if node.module else ""
-                names = [(node.module or "", node.level)]
-                names += [(base + alias.name, node.level) for alias in node.names if alias.name != "*"]
-            for name, level in names:
-                path = self.workspace.find(name, level, parsed.source.path)
-                if path is not None and path.endswith(".py"):
-                    found[path] = None
-        return list(found)
+        if not deeply:
+            return True
+        inside = self.workspace.imports(parsed, parsed.tree.body)
+        return all(self._may_wait_for(file) for file in inside if file.endswith(".py"))
 
     def _is_outside(self, module: str, level: int) -> bool:
         """Whether a module is a library, as the file says that is being run."""

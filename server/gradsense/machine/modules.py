@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -114,6 +115,20 @@ class Workspace:
             self._asked.update(module.split("."))
             self._found[key] = self._search(*key)
         return self._found[key]
+
+    def imports(self, module: ParsedModule, nodes: Iterable[ast.AST]) -> set[str]:
+        """The files and folders that imports among some nodes of a file mean."""
+        found: set[str] = set()
+        for node in nodes:
+            names: list[tuple[str, int]] = []
+            if isinstance(node, ast.Import):
+                names = [(alias.name, 0) for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                base = node.module or ""
+                names = [(base, node.level)] if base else []
+                names += [(f"{base}.{alias.name}" if base else alias.name, node.level) for alias in node.names]
+            found.update(p for n, level in names if (p := self.find(n, level, module.source.path)) is not None)
+        return found
 
     def _search(self, module: str, folder: str, level: int) -> str | None:
         parts = module.split(".") if module else []
