@@ -128,6 +128,21 @@ def test_what_the_workspace_decorates_may_do_anything() -> None:
     assert not only_defines(parse(Source.from_text("a.py", text)).tree, lambda module, level: module != "registry")
 
 
+def test_a_file_is_read_as_what_it_imports_is_where_it_lies(gradsense: Gradsense) -> None:
+    """Its registry lies beside it, where the program that imports it has no file of that name."""
+    files = {
+        "tools/registry": "NETS = {}\ndef register(cls):\n    NETS['net'] = cls\n    return cls\n",
+        "tools/nets": HEAD + "from registry import register\n@register\nclass Net(nn.Module):\n"
+        "    def forward(self, x):\n        y = x.exp()\n        y += 1\n        return y\n",
+        "train": HEAD + "from tools import nets\nfrom tools.registry import NETS\nw = nn.Linear(4, 4)\n"
+        "NETS['net']()(w(torch.randn(2, 4))).sum().backward()\n",
+    }
+    Path("tools").mkdir()
+    for name, text in files.items():
+        Path(f"{name}.py").write_text(text, encoding="utf-8")
+    assert "nets.py:8:9: error: " in gradsense("--output-format", "concise", "train.py")[1]
+
+
 def test_names_that_are_handed_round_in_a_circle(gradsense: Gradsense) -> None:
     Path("a.py").write_text("from b import thing\nfrom b import net\n", encoding="utf-8")
     Path("b.py").write_text("from a import thing\nfrom a import *\n", encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any
 
 from gradsense.machine.definitions import exported_names, only_defines
@@ -184,18 +185,18 @@ class Imports(Statements):
         self.consulted.add(self.workspace.real(path))
         if self.import_steps > PATIENCE:
             return True
-        if not only_defines(parsed.tree, self._is_outside):
+        if not only_defines(parsed.tree, partial(self._is_outside, parsed.source.path)):
             return False
         if not deeply:
             return True
         inside = self.workspace.imports(parsed, parsed.tree.body)
         return all(self._may_wait_for(file) for file in inside if file.endswith(".py"))
 
-    def _is_outside(self, module: str, level: int) -> bool:
-        """Whether a module is a library, as the file says that is being run."""
+    def _is_outside(self, importer: str, module: str, level: int) -> bool:
+        """Whether a module that a file imports is a library."""
         if level:
             return False
-        return module.partition(".")[0] in LIBRARIES or self.workspace.find(module, 0, self.source.path) is None
+        return module.partition(".")[0] in LIBRARIES or self.workspace.find(module, 0, importer) is None
 
     def load_name(self, frame: Frame, name: str) -> Value:
         meant = frame.imported.pop(name)
