@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ from gradsense.machine.graph_search import reachable_without
 from gradsense.machine.library import module_methods
 from gradsense.machine.place import Epoch, Place, PlaceKey
 from gradsense.machine.story import holder, in_frame_of
+from gradsense.machine.trees import nodes_of
 from gradsense.machine.tri import MAYBE, NO, YES
 from gradsense.machine.values import Instance, Optimizer, parts_of
 
@@ -107,14 +109,19 @@ def _clips(machine: Machine) -> None:
     """Gradients that are clipped in vain, each time."""
     for noted in machine.clips.values():
         place = noted.place
-        # Who takes the result, or clips at infinity, wants to know the norm.
-        is_measured = place.source.lines[place.line - 1][: place.span.column].strip() or "inf" in place.text
-        if noted.late == noted.calls and not is_measured:
+        if noted.late == noted.calls and _is_statement(machine, place):
             machine.events.append(ClippedInVain(place=place, step=noted.step))
-        elif noted.early == noted.calls and not machine.is_unit and not machine.ended_early and _all_is_seen(machine):
+        elif noted.early == noted.calls and not machine.ended_early and _all_is_seen(machine):
             walk = next((w for w in machine.walks if w.kind == "backward"), None)
             if walk is not None:
                 machine.events.append(ClippedInVain(place=place, walk=walk))
+
+
+def _is_statement(machine: Machine, place: Place) -> bool:
+    """Whether a call stands for itself: nobody takes its result."""
+    module = machine.workspace.parsed(place.source.path)
+    nodes = nodes_of(module.tree) if module is not None else []
+    return any(isinstance(node, ast.Expr) and node.value is place.node for node in nodes)
 
 
 def _dead_terms(machine: Machine) -> None:

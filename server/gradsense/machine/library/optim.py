@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 import re
 from typing import TYPE_CHECKING
 
@@ -161,8 +162,13 @@ def unscale(optimizer: Value) -> None:
             contribution.unscaled = True
 
 
-def clip(machine: Machine, given: Value) -> None:
-    """`clip_grad_norm_(parameters, …)`: notes whether there was anything to clip, and whether it was still scaled."""
+def clip(machine: Machine, given: Value, bound: Value) -> None:
+    """`clip_grad_norm_(parameters, bound)`: notes whether there was anything to clip, and whether it was still scaled.
+
+    An infinite bound clips nothing: who gives one wants to know the norm.
+    """
+    if bound == math.inf or (isinstance(bound, External) and bound.last == "inf"):
+        return
     tensors, unknowns = parameters_of(machine, given)
     place = machine.here()
     if unknowns or not tensors or any(t.phantom or t.origin != "known" for t in tensors):

@@ -198,7 +198,8 @@ def _nn_utils(
         return parametrizations.register(machine, last, arguments, keywords)
     if last in ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "get_total_norm"):
         if last != "get_total_norm":
-            optim.clip(machine, first)
+            bound = argument(arguments, keywords, 1, "clip_value" if last == "clip_grad_value_" else "max_norm")
+            optim.clip(machine, first, bound)
         return machine.tensor(())
     if last == "parameters_to_vector":
         tensors = optim.parameters_of(machine, first)[0]
