@@ -7,7 +7,7 @@ import builtins
 from collections.abc import Callable, Iterable
 from weakref import WeakKeyDictionary
 
-from gradsense.machine.trees import nodes_of
+from gradsense.machine.trees import nodes_of, statements_in
 
 # Of torch, what makes no tensor and switches nothing.
 HARMLESS = frozenset(
@@ -54,7 +54,7 @@ def exported_names(tree: ast.Module) -> dict[str, bool] | None:
     """
     found: dict[str, bool] = {}
     listed: list[str] | None = None
-    for node in _flat(tree.body):
+    for node in statements_in(tree.body):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             found[node.name] = True
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -81,7 +81,7 @@ class _Reader:
         self.libraries: dict[str, str] = {}
         self.own: dict[str, ast.stmt] = {}
         self._asked: dict[ast.stmt, bool] = {}
-        for statement in _flat(tree.body):
+        for statement in statements_in(tree.body):
             if isinstance(statement, (ast.Import, ast.ImportFrom)):
                 self._take_import(statement, is_outside)
             elif isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -172,13 +172,3 @@ class _Reader:
 
 
 _MAKERS = ("__init__", "__new__", "__post_init__")
-
-
-def _flat(body: Iterable[ast.stmt]) -> Iterable[ast.stmt]:
-    for statement in body:
-        yield statement
-        for name in ("body", "orelse", "finalbody"):
-            if isinstance(statement, (ast.If, ast.Try)):
-                yield from _flat(getattr(statement, name, ()))
-        for handler in getattr(statement, "handlers", ()):
-            yield from _flat(handler.body)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Store
 from gradsense.machine.place import Place
+from gradsense.machine.trees import statements_in
 from gradsense.machine.values import (
     SCALARS,
     BoundMethod,
@@ -34,18 +35,7 @@ Bodies = Mapping[ClassValue, tuple[ast.stmt, ...]]
 
 def body_of(node: ast.ClassDef) -> tuple[ast.stmt, ...]:
     """The statements of a class, and those inside of them; of functions only that they are there."""
-    found: list[ast.stmt] = list(node.body)
-    for statement in found:
-        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            found += [part for part in _blocks(statement) if isinstance(part, ast.stmt)]
-    return tuple(found)
-
-
-def _blocks(statement: ast.stmt) -> Iterator[Any]:
-    for name in ("body", "orelse", "finalbody"):
-        yield from getattr(statement, name, None) or ()
-    for handler in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-        yield from handler.body
+    return tuple(statements_in(node.body, classes=True))
 
 
 class Likeness:

@@ -55,6 +55,25 @@ def nodes_of(tree: ast.AST) -> list[ast.AST]:
     return found
 
 
+def statements_in(body: Iterable[ast.stmt], *, classes: bool = False) -> list[ast.stmt]:
+    """Statements, and those in their blocks; not those in functions.
+
+    Args:
+        classes: whether those in classes are wanted as well.
+    """
+    found = list(body)
+    for statement in found:
+        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        if isinstance(statement, ast.ClassDef) and not classes:
+            continue
+        for name in ("body", "orelse", "finalbody"):
+            found += getattr(statement, name, ())
+        for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+            found += part.body
+    return found
+
+
 def is_main_guard(statement: ast.stmt) -> bool:
     """Whether this is `if __name__ == "__main__":` over nothing but calls, so that it defines nothing."""
     if not isinstance(statement, ast.If) or statement.orelse or not isinstance(statement.test, ast.Compare):

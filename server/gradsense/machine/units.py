@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 from weakref import WeakKeyDictionary
@@ -13,7 +13,7 @@ from gradsense.machine.graph import Tensor
 from gradsense.machine.interpreter import Machine
 from gradsense.machine.level import ModuleLevel
 from gradsense.machine.library import module_methods, optim
-from gradsense.machine.trees import nodes_of, notes
+from gradsense.machine.trees import nodes_of, notes, statements_in
 from gradsense.machine.tri import NO, YES
 from gradsense.machine.values import (
     ClassValue,
@@ -208,22 +208,14 @@ def assigns_anew(tree: ast.Module, functions: Collection[ast.AST]) -> bool:
         functions: those whose bodies changed in place.
     """
     anew = False
-    for node in _classes(tree.body):
+    for node in statements_in(tree.body, classes=True):
+        if not isinstance(node, ast.ClassDef):
+            continue
         before = _ASSIGNED.get(node)
         if before is not None and (before[0] != node.body or any(part in functions for part in node.body)):
             del _ASSIGNED[node]
             anew = anew or before[1] != _assigned_outside_init(node)
     return anew
-
-
-def _classes(body: Iterable[ast.stmt]) -> Iterator[ast.ClassDef]:
-    for statement in body:
-        if isinstance(statement, ast.ClassDef):
-            yield statement
-        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            for name in ("body", "orelse", "finalbody"):
-                if part := getattr(statement, name, None):
-                    yield from _classes(part)
 
 
 def _open(made: Instance, cls: ClassValue) -> None:
