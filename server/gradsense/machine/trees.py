@@ -19,6 +19,10 @@ def notes() -> WeakKeyDictionary[Any, Any]:
     return made
 
 
+# Whether functions set a variable of their module.
+_GLOBALS: WeakKeyDictionary[ast.AST, bool] = notes()
+
+
 def forget(definitions: Iterable[ast.AST]) -> None:
     """Drops what was found out about functions that changed in place, and about what is defined in them."""
     for definition in definitions:
@@ -92,4 +96,13 @@ def names_set(statement: ast.stmt) -> set[str]:
 
 def declares_globals(program: ParsedModule) -> bool:
     """Whether a function of the file may set a variable of the module."""
-    return "global " in program.source.text and any(isinstance(node, ast.Global) for node in nodes_of(program.tree))
+    if "global " not in program.source.text:
+        return False
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return any(isinstance(s, functions) and _sets_global(s) for s in statements_in(program.tree.body, classes=True))
+
+
+def _sets_global(function: ast.AST) -> bool:
+    if function not in _GLOBALS:
+        _GLOBALS[function] = any(isinstance(node, ast.Global) for node in nodes_of(function))
+    return _GLOBALS[function]
