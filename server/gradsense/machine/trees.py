@@ -59,6 +59,14 @@ def nodes_of(tree: ast.AST) -> list[ast.AST]:
     return found
 
 
+# Statements with others inside, apart from functions.
+_BLOCKS = frozenset(
+    kind
+    for kind in ast.stmt.__subclasses__()
+    if {"body", "cases"} & {*kind._fields} and kind not in (ast.FunctionDef, ast.AsyncFunctionDef)
+)
+
+
 def statements_in(body: Iterable[ast.stmt], *, classes: bool = False) -> list[ast.stmt]:
     """Statements, and those in their blocks; not those in functions.
 
@@ -67,9 +75,7 @@ def statements_in(body: Iterable[ast.stmt], *, classes: bool = False) -> list[as
     """
     found = list(body)
     for statement in found:
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            continue
-        if isinstance(statement, ast.ClassDef) and not classes:
+        if type(statement) not in _BLOCKS or (isinstance(statement, ast.ClassDef) and not classes):
             continue
         for name in ("body", "orelse", "finalbody"):
             found += getattr(statement, name, ())
