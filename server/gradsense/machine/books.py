@@ -82,6 +82,13 @@ class Books:
         return self.order
 
     rerunning = False
+    # Whether a path goes on behind an error as if that were mended, and the first that it went past.
+    passes_errors = False
+    passed: Event | None = None
+
+    def is_passed_by(self, error: Event) -> bool:
+        """Whether the path goes on behind an error as if it were mended."""
+        return self.passes_errors and not error.caught
 
     def report(self, event: Event) -> None:
         """Notes an event; ends the path where it surely raises.
@@ -90,6 +97,7 @@ class Books:
             PathEnds: if the event raises, is sure, and nothing can follow.
         """
         event.rerun = self.rerunning
+        event.behind = self.passed
         self.trail.note(event.key)
         if event.raises:
             if self.assumed:
@@ -101,6 +109,8 @@ class Books:
             if not any(known.key == key for known in self.events[-40:]):
                 self.events.append(event)
             if event.sure and event.ends:
+                if self.is_passed_by(event):
+                    self.passed = self.passed or event
                 raise PathEnds(event)
         else:
             self.events.append(event)

@@ -24,6 +24,7 @@ class Event:
         caught: an `except` of the program takes the error.
         assumed: found in a call that we assume a caller to make.
         rerun: happens only when a notebook's cell is run again.
+        behind: an error that surely raises before the program gets here: this is what comes once that one is mended.
         certain: set after all paths were run: it happens on every path that gets there.
         also: other lines of the story that the proof passed through.
     """
@@ -38,6 +39,7 @@ class Event:
     certain: bool = True
     assumed: bool = False
     rerun: bool = False
+    behind: Event | None = None
     also: list[tuple[Place, str]] = field(default_factory=list)
 
     @property

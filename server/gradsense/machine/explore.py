@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from gradsense.machine.alike import Alike
+from gradsense.machine.behind import go_behind
 from gradsense.machine.events import Event
 from gradsense.machine.interpreter import Machine
 from gradsense.machine.level import ModuleLevel
@@ -113,7 +114,7 @@ class Explorer:
             self.all_changed()
             return
         level = self._outcomes.get(None)
-        if level is not None and (outside or functions & level.found.called):
+        if level is not None and (outside or level.found.enters(functions)):
             level.stale = True
             for node, outcome in self._outcomes.items():
                 outcome.suspect = outcome.suspect or node is not None
@@ -122,7 +123,7 @@ class Explorer:
             if unit.cls is not None and unit.node in self._outcomes:
                 self._outcomes[unit.node].stale = True
         for node, outcome in self._outcomes.items():
-            if node in functions or not functions.isdisjoint(outcome.found.called):
+            if node in functions or outcome.found.enters(functions):
                 outcome.stale = True
 
     def cells_changed(self, first: int) -> None:
@@ -311,19 +312,21 @@ class Explorer:
         for machine in paths.run(unit, most, until):
             machines.append(machine)
             seconds = seconds or time.thread_time() - began
-        found = Exploration.of(machines)
-        keys = {event.key for event in machines[0].events}
+        found, first = Exploration.of(machines), machines[0]
+        keys = {event.key for event in first.events}
         on_first = frozenset(id(event) for event in found.events if event.key in keys)
+        if whole and first.ended_by is not None and time.thread_time() < until:
+            machines.append(go_behind(paths, unit, found, until))
         if unit is None:
-            self._give_up_level(paths, machines[0], until)
-            found.walks_by_itself = bool(machines[0].walks)
+            self._give_up_level(paths, first, until)
+            found.walks_by_itself = bool(first.walks)
             if whole:
-                for cell in machines[0].walking_cells[:RERUN_CELLS]:
+                for cell in first.walking_cells[:RERUN_CELLS]:
                     found.events += self._rerun(cell, paths, until)
         learnt = {site: fact for site, fact in knowledge.facts.items() if site not in start.facts}
         outcome = Outcome(
             found,
-            whole or not (machines[0].offered() or (unit is None and machines[0].walking_cells)),
+            whole or not (first.ended_by or first.offered() or (unit is None and first.walking_cells)),
             on_first,
             given=self._foreign(unit, start.facts),
             learnt=learnt,
@@ -422,7 +425,7 @@ class Explorer:
     def _is_frozen(self, outcome: Outcome) -> bool:
         if outcome is self._outcomes.get(None) and self.frozen_level:
             return True
-        return bool(self.frozen) and not self.frozen.isdisjoint(outcome.found.called)
+        return bool(self.frozen) and outcome.found.enters(self.frozen)
 
     # ------------------------------------------------------------------ outcome
 

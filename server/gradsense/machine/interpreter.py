@@ -10,6 +10,7 @@ from typing import Any
 
 from gradsense.machine import conclude
 from gradsense.machine.books import PathEnds
+from gradsense.machine.events import Event
 from gradsense.machine.frames import Frame
 from gradsense.machine.imports import LIBRARIES, Imports
 from gradsense.machine.limits import STACK, OutOfBudget
@@ -41,6 +42,8 @@ class Machine(Imports):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.ended_early = False
+        # The error that ended it.
+        self.ended_by: Event | None = None
         self.walking_cells: list[int] = []
         # How many steps each statement of the module level took.
         self.level_steps: dict[ast.stmt, int] = {}
@@ -99,8 +102,9 @@ class Machine(Imports):
         """Runs one path to its end, whatever ends it."""
         try:
             run()
-        except PathEnds:
+        except PathEnds as end:
             self.ended_early = True
+            self.ended_by = end.event
         except OutOfBudget:
             self.ended_early = True
         except RecursionError:
@@ -115,6 +119,7 @@ class Machine(Imports):
         self.epoch = ()
         self.is_unit = True
         self.ended_early = False
+        self.ended_by = None
         self._guarded(run)
 
     def conclude(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -25,6 +25,7 @@ class Exploration:
         sites: every walk that was reached, by place, and whether its graph was fully known.
         doubts: why it was not, for those where it was not.
         called: the functions that were entered.
+        behind: those that were entered behind an error, as if that were mended.
         files: the files that were loaded, or looked into before, by their real paths.
         paths: how many paths were run.
         left_out: what bounds on work left out, as `limits` words it.
@@ -36,6 +37,7 @@ class Exploration:
     sites: dict[tuple[object, ...], bool] = field(default_factory=dict)
     doubts: dict[tuple[object, ...], str] = field(default_factory=dict)
     called: set[ast.AST] = field(default_factory=set)
+    behind: set[ast.AST] = field(default_factory=set)
     files: set[str] = field(default_factory=set)
     paths: int = 0
     left_out: set[str] = field(default_factory=set)
@@ -56,6 +58,10 @@ class Exploration:
                 found.sites[key] = found.sites.get(key, False) or known
             found.doubts.update(machine.doubts)
         return found
+
+    def enters(self, functions: Set[ast.AST]) -> bool:
+        """Whether one of some functions was entered."""
+        return not (self.called.isdisjoint(functions) and self.behind.isdisjoint(functions))
 
     def add(self, other: Exploration) -> None:
         """Takes in what another unit came to."""

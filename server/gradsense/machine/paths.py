@@ -122,13 +122,16 @@ class Paths:
             machine = self.run_one(unit, forced, deadline)
         return machine
 
-    def run_one(self, unit: Unit | None, forced: dict[BranchKey, bool], deadline: float) -> Machine:
-        """Runs one path to its conclusion."""
+    def run_one(
+        self, unit: Unit | None, forced: dict[BranchKey, bool], deadline: float, *, passes_errors: bool = False
+    ) -> Machine:
+        """Runs one path to its conclusion, or on behind the errors that it meets, as if they were mended."""
         machine = self.machine(forced, deadline)
+        machine.passes_errors = passes_errors
         level = self.level
         if unit is None or not level.put_into(machine):
             machine.run_program(leaves_out=level.leaves_out if unit is not None else None)
-            if not forced:
+            if not (forced or passes_errors):
                 level.keep(machine)
         if unit is not None:
             machine.forget_module_level()

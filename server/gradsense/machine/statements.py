@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable
 from typing import Any, cast
 
 from gradsense.machine import library
 from gradsense.machine.books import PathEnds
-from gradsense.machine.events import DiscardedResult, UselessMutation
+from gradsense.machine.events import DiscardedResult, Event, LeafWritten, NumpyOfGraph, UselessMutation
 from gradsense.machine.expressions import TENSOR_OPERATORS, Expressions
 from gradsense.machine.frames import Frame, Import
 from gradsense.machine.graph import Tensor
@@ -63,6 +64,10 @@ class Statements(Expressions):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.growths: list[Growth] = []
+        # So many events were met before a statement that raises was left out.
+        self.disturbed = sys.maxsize
+        # Statements that raise with grad mode on, and are run with it off.
+        self.without_grad: set[ast.stmt] = set()
         # A loop over a known handful of items: what grows in it may end with it.
         self.short_loop = False
         self._runners: dict[type[ast.AST], Callable[[Any], None]] = {
@@ -110,9 +115,16 @@ class Statements(Expressions):
             return
         self.node = node
         try:
-            runner(node)
-        except (*CONTROL, PathEnds, StopGenerator):
+            if self.without_grad and node in self.without_grad:
+                self._without_grad(runner, node)
+            else:
+                runner(node)
+        except (*CONTROL, StopGenerator):
             raise
+        except PathEnds as end:
+            if not self.is_passed_by(end.event):
+                raise
+            self._pass_by(node, end.event)
         except RecursionError:
             # Near the end of the stack there is no room to go on.
             if self.depth > self.is_unit:
@@ -123,11 +135,32 @@ class Statements(Expressions):
             self.failures.append(f"{self.source.path}:{node.lineno}: {type(error).__name__}: {error}")
             self._lose(node)
 
-    def _lose(self, node: ast.stmt) -> None:
-        """Takes for unknown what a statement would have set."""
+    def _lose(self, node: ast.stmt, *, data: bool = False) -> None:
+        """Takes for unknown what a statement would have set; as `data` it has no graph in any case."""
         for part in nodes_of(node):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-                self.frame.variables[part.id] = Unknown(name=part.id)
+                self.frame.variables[part.id] = Unknown(name=part.id, data=data)
+
+    def _without_grad(self, runner: Callable[[Any], None], node: ast.stmt) -> None:
+        mode, self.grad_mode = self.grad_mode, NO
+        try:
+            runner(node)
+        finally:
+            self.grad_mode = mode
+
+    def _pass_by(self, node: ast.stmt, error: Event) -> None:
+        """Goes on behind a statement that raises: as if it were mended, or else not there."""
+        if isinstance(error, LeafWritten) and error.module is None and node not in self.without_grad:
+            self.without_grad.add(node)
+            self.run_statement(node)
+            return
+        array = isinstance(error, NumpyOfGraph)
+        if not array:
+            self.disturbed = min(self.disturbed, len(self.events))
+        if not isinstance(node, ast.AugAssign):
+            self._lose(node, data=array)
+        if isinstance(node, ast.Return):
+            raise ReturnSignal(Unknown())
 
     # ------------------------------------------------------------------ simple statements
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gradsense.machine import story
+from gradsense.machine.as_if_mended import mended
 from gradsense.machine.books import ZERO_GRADIENT, Books, PathEnds, merge_cuts
 from gradsense.machine.events import (
     CreateGraphBackward,
@@ -141,25 +142,14 @@ class Walking(Books):
         self.trail.note(
             kind, id(self.node), retain, create_graph, *[root.node.index for root in walked_roots if root.node]
         )
-        edges = [self.edge(t) for t in walked_roots]
-        reached = reachable(edges)
-        surely = reachable_surely(edges)
-        self.spend(4 * len(reached))
-        walk.known = len(surely) == len(reached)
-        self.unseen_walks = self.unseen_walks or not walk.known or bool(walk.cuts)
-        order = sorted(reached, key=lambda n: -n.order)
-        running = order if inputs is None else self._needed_for(order, inputs)
-        walk.nodes = len(running)
-        walk.oldest = min((n.order for n in running if n.accumulates is None), default=walk.order)
-        for position, node in enumerate(running):
+        while True:
+            order, running, surely = self._reach(walk, walked_roots, inputs)
             try:
-                self._run(node, walk, walked_roots, node in surely)
-            except PathEnds:
-                # What ran before the error is freed: the program may catch it and go on.
-                inside = node.op in SEVERAL_NODES
-                for done in running[: position + inside] if not retain else ():
-                    done.freed = done.freed or walk
-                raise
+                self._run_all(running, walk, walked_roots, surely)
+                break
+            except PathEnds as end:
+                if not (self.is_passed_by(end.event) and mended(end.event, order)):
+                    raise
         self._check_stale(running, walk)
         for node in running:
             if not retain:
@@ -169,6 +159,40 @@ class Walking(Books):
             self._contribute(walk, walked_roots, order, inputs)
         self._gradients_as_constants(walk, walked_roots, kind)
         return running
+
+    def _reach(
+        self, walk: Walk, roots: list[Tensor], inputs: Sequence[Tensor] | None
+    ) -> tuple[list[Node], list[Node], set[Node]]:
+        """What a walk comes to, newest first: all nodes, those that run, and which of all it surely comes to."""
+        edges = [self.edge(t) for t in roots]
+        reached = reachable(edges)
+        surely = reachable_surely(edges)
+        self.spend(4 * len(reached))
+        walk.known = len(surely) == len(reached)
+        self.unseen_walks = self.unseen_walks or not walk.known or bool(walk.cuts)
+        order = sorted(reached, key=lambda n: -n.order)
+        running = order if inputs is None else self._needed_for(order, inputs)
+        walk.nodes = len(running)
+        walk.oldest = min((n.order for n in running if n.accumulates is None), default=walk.order)
+        return order, running, surely
+
+    def _run_all(self, running: list[Node], walk: Walk, roots: list[Tensor], surely: set[Node]) -> None:
+        """The nodes of a walk, in order.
+
+        Raises:
+            PathEnds: if torch surely raises.
+        """
+        for position, node in enumerate(running):
+            try:
+                self._run(node, walk, roots, node in surely)
+            except PathEnds as end:
+                # What ran before the error is freed: the program may catch it and go on.
+                inside = node.op in SEVERAL_NODES
+                for done in (
+                    running[: position + inside] if not walk.retain and not self.is_passed_by(end.event) else ()
+                ):
+                    done.freed = done.freed or walk
+                raise
 
     def _run(self, node: Node, walk: Walk, roots: list[Tensor], surely: bool) -> None:
         """One node of a walk.

@@ -14,7 +14,7 @@ from gradsense.fixes.fix import Applicability, Fix
 from gradsense.machine.events import Event, GraphGrows
 from gradsense.machine.place import Place
 from gradsense.rules.finding import Finding, Related, Severity
-from gradsense.rules.wording import in_cell_lines
+from gradsense.rules.wording import in_cell_lines, line_of
 
 E = TypeVar("E", bound=Event)
 _log = logging.getLogger(__name__)
@@ -33,7 +33,13 @@ def _opening(event: Event, severity: Severity) -> str:
         rerun, shown = (p.source.cell_at(p.line) for p in (event.place, event.culprit))
         cell = "this cell" if rerun is None or shown is None or rerun[0] == shown[0] else f"cell {rerun[0] + 1}"
         return f"raises when {cell} is run again"
+    if event.behind is not None:
+        return f"raises {_once_mended(event, event.behind)}"
     return "raises" if severity is Severity.ERROR else "may raise"
+
+
+def _once_mended(event: Event, error: Event) -> str:
+    return f"once {line_of(error.culprit, event.culprit)} is mended"
 
 
 class Rule(Generic[E]):
@@ -71,6 +77,8 @@ class Rule(Generic[E]):
                 return Severity.INFORMATION
             if event.rerun:
                 return Severity.WARNING if getattr(event, "manner", "") == "carried" else Severity.INFORMATION
+            if event.behind is not None:
+                return Severity.WARNING
             return Severity.ERROR if event.certain and not event.assumed else Severity.WARNING
         return Severity.WARNING
 
@@ -103,6 +111,8 @@ class Rule(Generic[E]):
         message = self.message(event)
         if event.raises and not event.caught:
             message = f"{_opening(event, severity)}: {message}"
+        elif event.behind is not None:
+            message = f"{_once_mended(event, event.behind)}: {message}"
         return Finding(
             code=self.code,
             name=self.name,

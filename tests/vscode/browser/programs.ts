@@ -1,6 +1,6 @@
 // The programs that the tests open.
 
-/** A training script with one fault for each of the four classic fixes; the first raises before the others are reached. */
+/** A training script with one fault for each of the four classic fixes; the first raises, the others are behind it. */
 export const FOUR_FAULTS = `import torch
 from torch import nn
 

@@ -30,7 +30,7 @@ test(
       const now = serversOf(editor);
       assert.equal(now.length, 1);
       assert.notDeepEqual(now, before);
-      await editor.page.locator(".statusbar-item", { hasText: "GradSense: 1" }).waitFor();
+      await editor.page.locator(".statusbar-item", { hasText: "GradSense: 3" }).waitFor();
     }),
 );
 

@@ -18,7 +18,9 @@ test("a squiggle stands under the words to change, and the status item counts it
     await editor.openFile("four.py");
     await editor.squiggle("h += self.skip(x)", "error");
     assert.deepEqual(await editor.underlined("error"), ["h += self.skip(x)"]);
-    await editor.page.locator(".statusbar-item", { hasText: "GradSense: 1" }).waitFor();
+    await editor.squiggle("loss_b.backward()", "warning");
+    await editor.squiggle("running += loss_a", "warning");
+    await editor.page.locator(".statusbar-item", { hasText: "GradSense: 3" }).waitFor();
   }));
 
 test("marks and words tell the rest of the story", () =>
