@@ -480,7 +480,8 @@ class Access(State):
                 tensor.has_gradient = True
                 tensor.gradient = new if isinstance(new, Tensor) else None
         elif name == "requires_grad":
-            self.set_requires_grad(tensor, self.truth(new) if not isinstance(new, Unknown) else None)
+            needed = self.truth(new) if not isinstance(new, Unknown) else None
+            self.set_requires_grad(tensor, needed, assigned=True)
         elif is_meant_for_requires_grad(name):
             instead = f"{self._receiver_name(self.node)}.requires_grad"
             what = f"`{name}` is a method, to be called" if name == "requires_grad_" else f"a tensor has no `{name}`"
@@ -491,12 +492,21 @@ class Access(State):
             # Nobody follows what is hung on a tensor: it may come back and be walked.
             self.escape(new)
 
-    def set_requires_grad(self, tensor: Tensor, needed: bool | None) -> None:
-        """`requires_grad_(needed)`, which torch allows on leaves only."""
+    def set_requires_grad(self, tensor: Tensor, needed: bool | None, *, assigned: bool = False) -> None:
+        """`requires_grad_(needed)`, which torch allows on leaves only.
+
+        Args:
+            assigned: the attribute is set: of a computed tensor torch refuses even what it has already.
+
+        Raises:
+            PathEnds: if it surely refuses.
+        """
         needs = self.needs_grad(tensor)
         if not tensor.leaf:
-            if needed is False and tensor.origin == "known":
-                self.report(RequiresGradOfNonLeaf(place=self.here(), tensor=tensor, sure=needs is YES))
+            if tensor.origin == "known" and (needed is False or (assigned and needed is True)):
+                event = RequiresGradOfNonLeaf(place=self.here(), tensor=tensor, sure=needs is YES, wanted=needed)
+                event.also = [(s.place, "stored here") for s in tensor.stores[-3:]]
+                self.report(event)
             return
         if needed is True:
             self.check_inference(tensor, "tracked")

@@ -103,7 +103,8 @@ class SavedModified(Event):
             earlier walk went through already.
         stores: where that tensor was put.
         entry: the newer graph's node on top of it.
-        version: the version of what was saved, when the walk came.
+        version: the version of what was saved, when the walk came; None where a loop wrote it of which only the first
+            passes were run.
     """
 
     raises = True
@@ -117,7 +118,7 @@ class SavedModified(Event):
     held: Tensor | None = None
     stores: list[Store] = field(default_factory=list)
     entry: Node | None = None
-    version: int = 0
+    version: int | None = 0
 
     @property
     def culprit(self) -> Place:
@@ -713,11 +714,16 @@ class ReentrantWalked(Event):
 
 @dataclass(eq=False, kw_only=True)
 class RequiresGradOfNonLeaf(Event):
-    """`requires_grad_(False)`, or `requires_grad = False`, on a computed tensor."""
+    """`requires_grad_(False)`, or `requires_grad = …`, on a computed tensor.
+
+    Args:
+        wanted: what it was to be.
+    """
 
     raises = True
 
     tensor: Tensor
+    wanted: bool
 
 
 @dataclass(eq=False, kw_only=True)

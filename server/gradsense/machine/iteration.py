@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 
 from gradsense.machine import strides
@@ -43,6 +44,29 @@ def _fresh(number: Value) -> Value:
 
 class StopGenerator(Exception):
     """The consumer of a generator left its loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """An iterable that takes its items from one generator, which runs on only as they are asked for.
+
+    Args:
+        row: an item of the iterable, from what the generator yields and how often it has yielded before.
+        length: how many items there are at most, None if nothing but the generator tells.
+    """
+
+    generator: GeneratorValue
+    row: Callable[[Value, int], Value]
+    length: int | None = None
+
+
+def _counted(inner: Stream, start: Value) -> Stream:
+    """`enumerate` over a generator."""
+
+    def row(item: Value, count: int) -> Value:
+        return (count + start if isinstance(start, int) else a_number(), inner.row(item, count))
+
+    return Stream(inner.generator, row, inner.length)
 
 
 class Iteration(Access):
@@ -217,6 +241,53 @@ class Iteration(Access):
         return Unknown(data=True)
 
     # ------------------------------------------------------------------ generators
+
+    def streamed(self, value: Value, node: ast.AST | None) -> Stream | None:
+        """The generator that an iterable draws from, alone or through `enumerate`, `zip` and `map`, if there is one."""
+        if isinstance(value, Instance) and value.cls is not None and value.cls.has("__iter__"):
+            value = self.call(value.cls.find("__iter__"), [value], {}, node)
+        if isinstance(value, GeneratorValue):
+            return Stream(value, lambda item, count: item) if value.pending is None else None
+        if isinstance(value, Enumerated):
+            inner = self.streamed(value.iterable, node)
+            return None if inner is None else _counted(inner, value.start)
+        if isinstance(value, Mapped) and len(value.iterables) == 1:
+            inner = self.streamed(value.iterables[0], node)
+            return None if inner is None else self._streamed_map(inner, value.function, node)
+        if isinstance(value, Zipped):
+            return self._streamed_zip(value, node)
+        return None
+
+    def _streamed_map(self, inner: Stream, function: Value, node: ast.AST | None) -> Stream:
+        """`map` over a generator."""
+
+        def row(item: Value, count: int) -> Value:
+            return self.call(function, [inner.row(item, count)], {}, node)
+
+        return Stream(inner.generator, row, inner.length)
+
+    def _streamed_zip(self, zipped: Zipped, node: ast.AST | None) -> Stream | None:
+        """`zip` with one generator among its columns; the others are made as the passes reach them."""
+        found = [(k, s) for k, v in enumerate(zipped.iterables) if (s := self.streamed(v, node)) is not None]
+        if len(found) != 1:
+            return None
+        place, stream = found[0]
+        columns = [None if k == place else self.lazy_items(v, node) for k, v in enumerate(zipped.iterables)]
+        lengths = [len(items) for items, exact in filter(None, columns) if exact]
+        if stream.length is not None:
+            lengths.append(stream.length)
+
+        def row(item: Value, count: int) -> Value:
+            return tuple(
+                stream.row(item, count)
+                if column is None
+                else self.force(column[0][min(count, len(column[0]) - 1)])
+                if column[0]
+                else Unknown()
+                for column in columns
+            )
+
+        return Stream(stream.generator, row, min(lengths, default=None))
 
     def drive_generator(self, value: GeneratorValue, consume: Callable[[Value], None]) -> None:
         """Runs a generator, handing each yielded value to `consume` at the moment it is yielded.

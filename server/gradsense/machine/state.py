@@ -158,7 +158,6 @@ class State(Walking):
         self.frames: list[Frame] = [self.file_frame]
         self.depth = 0
         self.active_calls: dict[ast.AST, int] = {}
-        self.called: set[ast.AST] = set()
         self.loop_count = 0
         # The loops around of which more passes would follow than are run.
         self.endless: set[int] = set()

@@ -14,7 +14,7 @@ from gradsense.machine.expressions import TENSOR_OPERATORS, Expressions
 from gradsense.machine.frames import Frame, Import
 from gradsense.machine.graph import Tensor
 from gradsense.machine.growth import Growth
-from gradsense.machine.iteration import StopGenerator
+from gradsense.machine.iteration import StopGenerator, Stream
 from gradsense.machine.limits import STACK
 from gradsense.machine.passes import Tracker
 from gradsense.machine.state import (
@@ -44,7 +44,6 @@ from gradsense.machine.values import (
     Partial,
     Unknown,
     Value,
-    a_number,
 )
 
 OUT_OF_PLACE = frozenset(
@@ -556,15 +555,9 @@ class Statements(Expressions):
     def _for(self, node: ast.For | ast.AsyncFor) -> None:
         self.trail.turns += 1
         iterable = self.evaluate(node.iter)
-        counted = isinstance(iterable, Enumerated)
-        source = iterable.iterable if isinstance(iterable, Enumerated) else iterable
-        if isinstance(source, Instance) and source.cls is not None and source.cls.has("__iter__"):
-            made = self.call(source.cls.find("__iter__"), [source], {}, node.iter)
-            if isinstance(made, GeneratorValue):
-                source = made
-        if isinstance(source, GeneratorValue):
-            start = iterable.start if isinstance(iterable, Enumerated) else None
-            self._for_generator(node, source, start if not counted or isinstance(start, int) else a_number())
+        streamed = self.streamed(iterable, node.iter)
+        if streamed is not None:
+            self._for_generator(node, streamed)
             return
         items, exact = self.lazy_items(iterable, node.iter)
         core = iterable
@@ -575,6 +568,7 @@ class Statements(Expressions):
         loop = self._new_loop()
         if not exact:
             self.endless.add(loop)
+            self.shortened.add(loop)
         outer = self.epoch
         tracker = Tracker(self.machine, node, len(items))
         rebound = _rebound(node)
@@ -596,6 +590,7 @@ class Statements(Expressions):
                 self.epoch = (*outer, (loop, number))
                 tracker.pass_done()
                 if alike and tracker.is_steady and (not exact or tracker.walked):
+                    self.shortened.add(loop)
                     break
             if not left:
                 self.epoch = outer
@@ -613,16 +608,15 @@ class Statements(Expressions):
             what = f"the loop's variable is set, and not the tensor that `{target.id}` was"
             self.report(UselessMutation(place=self.here(target), what=what))
 
-    def _for_generator(self, node: ast.For | ast.AsyncFor, iterable: GeneratorValue, start: Value = None) -> None:
-        """A loop over a generator, whose body runs between its yields.
-
-        Args:
-            start: where `enumerate` begins to count, None where nothing is counted.
-        """
+    def _for_generator(self, node: ast.For | ast.AsyncFor, stream: Stream) -> None:
+        """A loop over a generator, whose body runs between its yields."""
         loop = self._new_loop()
         outer = self.epoch
-        self.endless.add(loop)
-        tracker = Tracker(self.machine, node, self.passes)
+        if stream.length is None:
+            self.endless.add(loop)
+            self.shortened.add(loop)
+        most = 2 * self.passes if stream.length is None else stream.length
+        tracker = Tracker(self.machine, node, min(most, self.passes))
         count = 0
         left: list[BaseException] = []
 
@@ -632,10 +626,7 @@ class Statements(Expressions):
             # A pass of the generator's own loop is around a pass of this one.
             self.epoch = (*inner, (loop, count))
             self.node = node
-            if start is not None:
-                number = count + start if isinstance(start, int) else start
-                item = (number, item)
-            self.assign(node.target, item, None)
+            self.assign(node.target, stream.row(item, count), None)
             try:
                 self.run_block(node.body)
             except ContinueSignal:
@@ -647,12 +638,13 @@ class Statements(Expressions):
                 tracker.pass_done()
                 count += 1
                 self.epoch = inner
-            if count >= 2 * self.passes or tracker.is_steady:
+            if count >= most or tracker.is_steady:
                 raise BreakSignal
 
         broke = False
         try:
-            self.drive_generator(iterable, consume)
+            if most:
+                self.drive_generator(stream.generator, consume)
         except BreakSignal:
             broke = bool(left)
         finally:
@@ -668,6 +660,7 @@ class Statements(Expressions):
         loop = self._new_loop()
         outer = self.epoch
         self.endless.add(loop)
+        self.shortened.add(loop)
         tracker = Tracker(self.machine, node, self.passes)
         try:
             for number in range(self.passes):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from gradsense.machine.events import SavedModified, WalkedTwice
-from gradsense.machine.graph import Node, Saved, Store, Tensor, Walk, Write
+from gradsense.machine.graph import Node, Saved, Storage, Store, Tensor, Walk, Write
 from gradsense.machine.place import Epoch, Place, carried_from
+from gradsense.machine.trees import nodes_of
 from gradsense.machine.tri import YES
 from gradsense.machine.values import DictValue, Instance, ListValue
 
@@ -44,6 +46,8 @@ def walked_twice(books: Walking, node: Node, walk: Walk, roots: list[Tensor], su
     if older and carried_from(meeting.epoch, entry.epoch if entry is not None else now):
         manner = "carried" if entry is not None and _in_this_loop(meeting.epoch, now) else "outside_loop"
         spot = holder(meeting, stores, now) if manner == "carried" else made_before(meeting, stores, now)
+        if not stores:
+            spot = _handed_out(books, walk.place, spot)
         if entry is not None and (use := _other_player(books, first, meeting)) is not None:
             manner, spot = "player", use
     elif entry is None or again:
@@ -104,6 +108,8 @@ def saved_modified(books: Walking, node: Node, saved: Saved, write: Write, walk:
                 apart = not {id(p.node) for p in node.place.stack} & {id(p.node) for p in walk.place.stack}
                 if node.epoch == () and node.place.stack and apart:
                     manner, spot = "outside_loop", made_before(carried[0], stores, books.epoch)
+                    if not stores:
+                        spot = _handed_out(books, walk.place, spot)
     elif write.module is not None and write.module.options.get("inplace") is True:
         manner, spot = "module", write.module.made
     elif write.kind == "activation":
@@ -128,13 +134,14 @@ def saved_modified(books: Walking, node: Node, saved: Saved, write: Write, walk:
         held=held,
         stores=stores,
         entry=crossing[1] if crossing is not None else None,
-        version=saved.storage.version,
+        version=_version(books, saved.storage, walk),
     )
     kept = list(saved.tensor.stores) + (list(node.output.stores) if node.output is not None else [])
     event.also = _lines(kept, [*also, saved.tensor.made])
     return event
 
 
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # Views follow the parameter that they look at.
 FOLLOWING = frozenset(
     "view t transpose permute select slice narrow reshape unbind chunk split squeeze unsqueeze expand T mT".split()
@@ -179,6 +186,15 @@ def _link(books: Walking, target: Node, walk: Walk, manner: str) -> tuple[Node, 
     return None
 
 
+def _version(books: Walking, storage: Storage, walk: Walk) -> int | None:
+    """The version that a walk finds, None where a loop that is over wrote, of which only the first passes were run."""
+    running = {loop for loop, _ in walk.epoch}
+    left_short = books.shortened - running
+    if left_short and any(loop in left_short for write in storage.writes for loop, _ in write.epoch):
+        return None
+    return storage.version
+
+
 def _stepped_under(books: Walking, first: Walk, meeting: Node) -> bool:
     """Whether an optimizer has moved a parameter under the shared part since the first walk."""
     below = {n.accumulates for n in books.below([meeting]) if n.accumulates is not None}
@@ -210,16 +226,14 @@ def _in_this_loop(epoch: Epoch, now: Epoch) -> bool:
 
 
 def _moved_since(books: Walking, first: Walk, meeting: Node) -> bool:
-    """Whether an optimizer stepped, or a leaf below was written, since the first walk."""
+    """Whether an optimizer stepped, or a leaf that the first walk reached was written, since then."""
     if any(order > first.order for _, _, order in books.steps):
         return True
-    for node in books.below([meeting]):
-        leaf = node.accumulates
-        if leaf is None:
-            continue
-        if leaf.phantom or any(w.order > first.order for w in (*leaf.storage.writes, *leaf.storage.silent)):
-            return True
-    return False
+    if any(n.accumulates is not None and n.accumulates.phantom for n in books.below([meeting])):
+        return True
+    whole = books.edge(first.root) if first.root is not None else None
+    leaves = [n.accumulates for n in books.below([meeting, whole]) if n.accumulates is not None]
+    return any(w.order > first.order for leaf in leaves for w in (*leaf.storage.writes, *leaf.storage.silent))
 
 
 def _is_parameter(tensor: Tensor) -> bool:
@@ -276,7 +290,8 @@ def made_before(node: Node, stores: list[Store], now: Epoch) -> Place:
         return place
     named = [s for s in stores if s.kind == "name" and s.order < kept.order]
     shallower = [s for s in named if len(s.place.stack) < len(kept.place.stack)]
-    return shallower[0].place if shallower else place
+    # What was handed to a constructor was made where that is called; what it computed itself, in there.
+    return shallower[0].place if shallower else _seen_from(node.place, place)
 
 
 def _where_kept(store: Store) -> Place:
@@ -305,6 +320,35 @@ def in_frame_of(place: Place, stores: list[Store]) -> Place:
         if len(own) == depth:
             return place
     return place
+
+
+def _seen_from(place: Place, other: Place) -> Place:
+    """The call through which `other` came about, in the deepest function that `place` lies in as well."""
+    depth = sum(1 for a, b in zip(place.stack, other.stack, strict=False) if a.node is b.node)
+    return (*other.stack, other)[depth]
+
+
+def _handed_out(books: Walking, walk: Place, made: Place) -> Place:
+    """The call that a value without a name came out of, in the function that walks; what a constructor made stays."""
+    parts = (*made.stack, made)
+    depth = sum(1 for a, b in zip(walk.stack, made.stack, strict=False) if a.node is b.node)
+    last = len(made.stack)
+    while last > depth and not _is_in_constructor(books, parts[last]):
+        last -= 1
+    return parts[last]
+
+
+def _is_in_constructor(books: Walking, place: Place) -> bool:
+    """Whether the innermost function around an expression is an `__init__`."""
+    around = [
+        definition
+        for definition in books.called
+        if isinstance(definition, FUNCTIONS)
+        and definition.lineno <= place.line <= (definition.end_lineno or place.line)
+        and any(part is place.node for part in nodes_of(definition))
+    ]
+    innermost = max(around, key=lambda definition: definition.lineno, default=None)
+    return innermost is not None and innermost.name == "__init__"
 
 
 def _meeting(edges: list[Node | None], first: Walk, target: Node) -> tuple[Node, Node | None]:
@@ -381,7 +425,7 @@ def _other_player(books: Walking, first: Walk, meeting: Node) -> Place | None:
         return None
     user = min(users, key=lambda n: n.order)
     stores = list(meeting.output.stores) if meeting.output is not None else []
-    return in_frame_of(user.place, stores)
+    return _taken_in(user.place, stores, first.place)
 
 
 def _second_player(
@@ -402,7 +446,13 @@ def _second_player(
         return None
     if not any(set(o.parameters) & above and not set(o.parameters) & below for o in books.optimizers):
         return None
-    return in_frame_of(entry.place, stores)
+    return _taken_in(entry.place, stores, books.here())
+
+
+def _taken_in(use: Place, stores: list[Store], walk: Place) -> Place:
+    """Where a loss of one player took in what the other made: what the losses of both go through stays as it is."""
+    place = in_frame_of(use, stores)
+    return _seen_from(walk, use) if place is use else place
 
 
 def _lines(stores: list[Store], places: list[Place]) -> list[tuple[Place, str]]:

@@ -83,6 +83,10 @@ class Walking(Books):
         self.handed_on = False
         # Lines with a walk, a step or a module call that this path came to.
         self.reached: set[tuple[str, int]] = set()
+        # Loops of which only the first passes were run.
+        self.shortened: set[int] = set()
+        # The functions of the program that this path called.
+        self.called: set[ast.AST] = set()
         self.optimizers: list[Optimizer] = []
         self.steps: list[tuple[Optimizer, Place, int]] = []
         # Steps that found no gradient in any parameter.

@@ -89,7 +89,8 @@ def modified(event: SavedModified) -> str:
     versions = (UNKNOWN, UNKNOWN)
     buffer = not tensor.stores and tensor is not node.output and tensor not in node.inputs
     recurrent = any(kind in maker.op for maker in (node, *node.parents) for kind in ("gru", "rnn", "lstm"))
-    if event.manner not in ("step", "update", "carried", "outside_loop") and not buffer and not recurrent:
+    counted = event.version is not None and event.manner not in ("step", "update", "carried", "outside_loop")
+    if counted and not buffer and not recurrent:
         versions = (str(event.version), str(event.saved.version))
     return (
         "RuntimeError: one of the variables needed for gradient computation has been modified by an inplace operation: "

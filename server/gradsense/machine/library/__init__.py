@@ -84,6 +84,8 @@ def call_method(
     if isinstance(receiver, Instance):
         if isinstance(receiver.children, DictValue) and not receiver.is_module and name in containers.DICT_METHODS:
             return containers.dict_method(machine, receiver.children, name, arguments, keywords)
+        if receiver.kind == "NamedTuple" and name in ("_replace", "_asdict"):
+            return stdlib.call(machine, f"dataclasses.{name[1:]}", [receiver], keywords, node)
         return module_methods.call(machine, receiver, name, arguments, keywords, node)
     if isinstance(receiver, Distribution):
         return distributions.method(machine, receiver, name, arguments, keywords)
@@ -98,7 +100,7 @@ def call_method(
     if isinstance(receiver, GradFn):
         return Unknown(data=True)
     if isinstance(receiver, (tuple, int, float)):
-        return containers.tuple_method(receiver, name, arguments)
+        return containers.tuple_method(receiver, name, keywords)
     if isinstance(receiver, GeneratorValue) and name in ("send", "__next__"):
         return builtin.call(machine, "next", [receiver], {}, node)
     if isinstance(receiver, ContextValue):

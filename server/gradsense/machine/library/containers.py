@@ -162,11 +162,12 @@ def string_method(value: str, name: str, arguments: list[Value], keywords: dict[
     return a_number()
 
 
-def tuple_method(value: Value, name: str, arguments: list[Value]) -> Value:
+def tuple_method(value: Value, name: str, keywords: dict[str, Value]) -> Value:
     """A method of a tuple or a number."""
     if isinstance(value, NamedTuple):
         if name == "_asdict":
             return DictValue(dict(zip(value.fields, value, strict=False)))
         if name == "_replace":
-            return value
+            parts = [keywords.get(field, part) for field, part in zip(value.fields, value, strict=False)]
+            return NamedTuple.of(parts, value.fields)
     return a_number()

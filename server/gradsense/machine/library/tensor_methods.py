@@ -103,6 +103,8 @@ def _fact(tensor: Tensor, name: str, arguments: list[Value]) -> Value:
         return shape[0]
     if name == "is_floating_point" and tensor.dtype is not None:
         return tensor.floating
+    if name == "is_inference" and tensor.origin == "known":
+        return tensor.inference_from is not None
     return a_number()
 
 

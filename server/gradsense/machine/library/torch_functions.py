@@ -405,6 +405,12 @@ def _is_grad_enabled(
     return machine.grad_mode is YES
 
 
+def _is_inference_mode_enabled(
+    machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
+) -> Value:
+    return machine.inference
+
+
 def _is_tensor(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
     value = arguments[0] if arguments else None
     return a_number() if isinstance(value, Unknown) and not value.number else isinstance(value, Tensor)
@@ -489,6 +495,7 @@ def _device(machine: Machine, arguments: list[Value], keywords: dict[str, Value]
 
 _FUNCTIONS: dict[str, Call] = {
     "is_grad_enabled": _is_grad_enabled,
+    "is_inference_mode_enabled": _is_inference_mode_enabled,
     "is_tensor": _is_tensor,
     "load": _load,
     "compile": _compile,

@@ -14,7 +14,7 @@ from gradsense.fixes.tree import may_not_repeat, mentions, same_expression
 from gradsense.machine.graph import Store, Tensor
 from gradsense.machine.graph_search import reachable
 from gradsense.machine.place import Place
-from gradsense.rules.editing import Code, code_of, safe
+from gradsense.rules.editing import Code, code_of, safe, unsafe
 from gradsense.rules.wording import tensor_name
 from gradsense.syntax.edits import TextEdit
 
@@ -105,6 +105,24 @@ def detached_instead(place: Place) -> Iterator[Fix]:
     elif call is not None and not alone:
         edits = replace_expression(code.source, code.tree, call, f"{method_text(code, owner)}.detach()")
         yield from safe(title, edits)
+
+
+def leaf_instead(place: Place) -> Iterator[Fix]:
+    """Makes a new leaf where the program sets `requires_grad = True` on a computed tensor.
+
+    Args:
+        place: the assignment.
+    """
+    code = code_of(place)
+    statement = code.statement(place.node)
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Attribute):
+        return
+    owner = statement.targets[0].value
+    if isinstance(owner, ast.Name | ast.Attribute) and not may_not_repeat(owner):
+        name = code.text(owner)
+        new = f"{name} = {name}.detach().requires_grad_()"
+        edits = (TextEdit(code.source.path, code.source.span_of(statement), new),)
+        yield from unsafe(f"Make `{name}` a leaf: `.detach().requires_grad_()`", edits)
 
 
 def has_others_below(tensor: Tensor) -> bool:
