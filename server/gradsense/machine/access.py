@@ -447,17 +447,27 @@ class Access(State):
         if isinstance(new, Tensor) and new.leaf and new.needs is YES and not new.parameter and new.base is None:
             self.plain_leaves.append((owner, name, self.here(target)))
         elif isinstance(new, (ListValue, tuple, DictValue)):
-            if any(
+            # An empty one may be filled later; one that is only made longer is there already.
+            parts = parts_of(new)
+            if before is new:
+                return
+            if not parts or any(
                 isinstance(p, (Instance, Tensor)) and (p.parameter if isinstance(p, Tensor) else p.is_module)
-                for p in parts_of(new)
+                for p in parts
             ):
                 self.plainly_held.append((owner, name, self.here(target)))
-        elif isinstance(new, Instance) and new.is_module and isinstance(before, Instance) and self.optimizers:
-            old = {t for _, t in library.module_methods.tensors(before)}
-            frozen = bool(old) and all(t.needs is NO for t in old)
-            for optimizer in self.optimizers:
-                if old & set(optimizer.parameters) or (frozen and optimizer is self.optimizers[-1]):
-                    self.replaced.append((new, optimizer, self.here(target)))
+        elif isinstance(new, Instance) and new.is_module and self.optimizers:
+            self.note_successor(before, new, target, "replaced")
+
+    def note_successor(self, before: Value, new: Instance, target: ast.AST, how: str) -> None:
+        """Notes a module that takes the place of one that an optimizer has."""
+        if not isinstance(before, Instance) or before is new:
+            return
+        old = {t for _, t in library.module_methods.tensors(before)}
+        frozen = bool(old) and all(t.needs is NO for t in old)
+        for optimizer in self.optimizers:
+            if old & set(optimizer.parameters) or (frozen and how == "replaced" and optimizer is self.optimizers[-1]):
+                self.replaced.append((new, optimizer, self.here(target), how))
 
     @staticmethod
     def _receiver_name(target: ast.AST) -> str:

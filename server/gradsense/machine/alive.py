@@ -128,7 +128,7 @@ def alive(machine: Machine, held: Value = None) -> dict[SlotKey, Slot]:
             for name, part in () if bare else value.attributes.items():
                 if _holds_nothing(part):
                     continue
-                if key[0] == "container" and not value.is_module:
+                if key[0] == "container" and not value.is_module and not _is_set_since(value, name, find_store()):
                     todo.append((key, part, find_store, depth + 1))
                 else:
                     todo.append((("attribute", id(value), name), part, _stored(value.stores, name), depth + 1))
@@ -201,6 +201,12 @@ def _stored(stores: Mapping[str, Store], name: str) -> Callable[[], Store | None
 def _put(container: ListValue | DictValue, outer: Callable[[], Store | None]) -> Callable[[], Store | None]:
     """Finds the last store into a container, else where the container itself was put."""
     return lambda: container.last_store or outer()
+
+
+def _is_set_since(owner: Instance, name: str, put: Store | None) -> bool:
+    """Whether an attribute was set after its owner, or anything else, was put into the container that holds it."""
+    store = owner.stores.get(name)
+    return store is not None and put is not None and store.order > put.order
 
 
 def _always(store: Store | None) -> Callable[[], Store | None]:

@@ -44,8 +44,8 @@ def conclude(machine: Machine) -> None:
     _dead_terms(machine)
     _constant_gradients(machine)
     _never_reached(machine)
-    _nothing_to_step(machine)
     _not_optimized(machine)
+    _nothing_to_step(machine)
     _never_walked(machine)
     _wasted(machine)
     _unused(machine)
@@ -236,7 +236,10 @@ def _nothing_to_step(machine: Machine) -> None:
     if machine.ended_early or not walks or not _all_is_seen(machine):
         return
     told = {e.parameter for e in machine.events if isinstance(e, NeverReached)}
+    succeeded = {e.optimizer.key for e in machine.events if isinstance(e, NotOptimized) and e.how == "rebound"}
     for optimizer in machine.optimizers:
+        if optimizer.made.key in succeeded:
+            continue
         steps = [(place, order) for o, place, order in machine.steps if o is optimizer]
         before = [w for w in walks if steps and w.order < steps[-1][1]]
         own = optimizer.parameters
@@ -292,7 +295,9 @@ def _not_optimized(machine: Machine) -> None:
         for parameter in own:
             given = [*parameter.contributions, *parameter.spent]
             used = any(c.used if how in ("thawed", "loose") else c.used == "update" for c in given)
-            if given and parameter.needs is YES and parameter.parameter and not used:
+            if not given or (how == "rebound" and not _is_stepped_since(machine, optimizer, given[0].walk)):
+                continue
+            if parameter.needs is YES and parameter.parameter and not used:
                 seen.add(place.key)
                 event = NotOptimized(
                     place=place, parameter=parameter, how=how, optimizer=optimizer.made, walk=given[0].walk
@@ -300,8 +305,8 @@ def _not_optimized(machine: Machine) -> None:
                 machine.events.append(event)
                 return
 
-    for module, optimizer, place in machine.replaced:
-        look(module, optimizer, "replaced", place)
+    for module, optimizer, place, how in machine.replaced:
+        look(module, optimizer, how, place)
     for owner, name, place in machine.plain_leaves:
         beside = {t for _, t in module_methods.tensors(owner) if t.parameter}
         steps = [o for o in machine.optimizers if beside & set(o.parameters) or not beside]
@@ -310,7 +315,7 @@ def _not_optimized(machine: Machine) -> None:
         if isinstance(leaf, Tensor) and steps and given and not any(c.used for c in given):
             event = NotOptimized(place=place, parameter=leaf, how="tensor", optimizer=steps[0].made, walk=given[0].walk)
             machine.events.append(event)
-    for owner, name, place in machine.plainly_held:
+    for (_, name), (owner, place) in {(id(o), name): (o, place) for o, name, place in machine.plainly_held}.items():
         beside = {t for _, t in module_methods.tensors(owner)}
         steps = [o for o in machine.optimizers if beside & set(o.parameters)]
         for part in parts_of(owner.attributes.get(name)) if steps else ():
@@ -323,6 +328,11 @@ def _not_optimized(machine: Machine) -> None:
     for leaf in machine.loose:
         if leaf.stores and all(s.kind == "name" for s in leaf.stores):
             look(leaf, machine.optimizers[-1], "loose", leaf.made)
+
+
+def _is_stepped_since(machine: Machine, optimizer: Optimizer, walk: Walk) -> bool:
+    """Whether an optimizer made a step behind a walk: who makes none may only look at the gradients."""
+    return any(other is optimizer and order > walk.order for other, _, order in machine.steps)
 
 
 THAWS = re.compile(r"requires_grad(_\((?!\s*False)|\s*=\s*(?!False|=))")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from gradsense.machine.graph import Cut, Node, Saved, Store, Tensor, Walk, Write
-from gradsense.machine.place import Place, common_frame
+from gradsense.machine.place import Place, common_frame, in_one_cell
 from gradsense.machine.values import Instance
 
 
@@ -46,6 +46,11 @@ class Event:
     def culprit(self) -> Place:
         """Where the person should edit, as far as the machine can tell."""
         return self.place
+
+    @property
+    def is_own_doing(self) -> bool:
+        """Whether a cell that is run again fails on what it left behind itself, not on what another cell made once."""
+        return False
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -90,6 +95,10 @@ class WalkedTwice(Event):
     def culprit(self) -> Place:
         return self.spot
 
+    @property
+    def is_own_doing(self) -> bool:
+        return self.manner == "carried"
+
 
 @dataclass(eq=False, kw_only=True)
 class SavedModified(Event):
@@ -123,6 +132,10 @@ class SavedModified(Event):
     @property
     def culprit(self) -> Place:
         return self.spot
+
+    @property
+    def is_own_doing(self) -> bool:
+        return self.manner == "carried"
 
 
 @dataclass(eq=False, kw_only=True)
@@ -236,6 +249,11 @@ class NoGraph(Event):
     def culprit(self) -> Place:
         return self.spot
 
+    @property
+    def is_own_doing(self) -> bool:
+        # What a cell freezes or detaches when it is done with it was meant to stay so.
+        return bool(self.cuts) and self.cuts[-1].how == "no_grad" and in_one_cell(self.place, self.culprit)
+
 
 @dataclass(eq=False, kw_only=True)
 class InferenceTensorUsed(Event):
@@ -308,6 +326,10 @@ class GradOfNonLeafUsed(GradOfNonLeaf):
 
     raises = True
     silent = False
+
+    @property
+    def is_own_doing(self) -> bool:
+        return in_one_cell(self.place, self.culprit)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -620,7 +642,8 @@ class NotOptimized(Event):
 
     Attributes:
         how: `list` (a module holds its layer in a plain list, tuple or dictionary), `replaced` (the module was put in
-            the place of another one after the optimizer was made), `tensor` (a tensor that is no `nn.Parameter`),
+            the place of another one after the optimizer was made), `rebound` (a variable that held the optimizer's
+            module holds another one now), `tensor` (a tensor that is no `nn.Parameter`),
             `thawed` (it was made to require grad after the optimizer was made of what did) or `loose` (no module has
             it).
         optimizer: where the optimizer was made.

@@ -124,7 +124,7 @@ class Tracker:
             self._passes += 1
             self._begin_pass()
             return
-        if len(self.measures) >= 3:
+        if len(self.measures) >= 3 and not self._compared():
             return
         machine = self.machine
         slots = alive(machine) if machine.node_count > self.first_node else {}
@@ -168,20 +168,12 @@ class Tracker:
             around._work_inside = [one + more for one, more in zip(around._work_inside, done, strict=True)]
         if len(self.measures) < 3 or over_modules:
             return
-        first, second, third = (measure.slots for measure in self.measures[:3])
         machine = self.machine
-        for key, slot in third.items():
-            before = second.get(key)
-            if before is None:
+        for key in self.measures[-1].slots:
+            levels = self._levels(key)
+            if levels is None:
                 continue
-            start = first.get(key)
-            counts = (
-                start.ancestry.bit_count() if start else 0,
-                before.ancestry.bit_count(),
-                slot.ancestry.bit_count(),
-            )
-            if not counts[0] < counts[1] < counts[2]:
-                continue
+            start, before, slot = levels
             new = slot.ancestry & ~before.ancestry
             if not new >> self.first_node:
                 continue
@@ -199,10 +191,29 @@ class Tracker:
                     machine.tick(),
                     machine.short_loop,
                     machine.here(self.loop),
-                    counts[2] - counts[1],
+                    slot.ancestry.bit_count() - before.ancestry.bit_count(),
                     self.started,
                     bool(machine.epoch),
                     before.ancestry & slot.ancestry,
                     all(slot.ancestry >> node.index & 1 for node in before.tops),
                 )
             )
+
+    def _levels(self, key: SlotKey) -> tuple[Slot | None, Slot, Slot] | None:
+        """What a slot held when it held less, when it held more, and when it held still more; None if it did not grow.
+
+        Where a number decides which passes put something there, there may be passes between these.
+        """
+        held: list[tuple[int, Slot | None]] = []
+        for measure in self.measures:
+            slot = measure.slots.get(key)
+            count = slot.ancestry.bit_count() if slot else 0
+            if held and count < held[-1][0]:
+                return None
+            if not held or count > held[-1][0]:
+                held.append((count, slot))
+        if len(held) < 3:
+            return None
+        (_, start), (_, before), (_, after) = held[:3]
+        assert before is not None and after is not None
+        return start, before, after

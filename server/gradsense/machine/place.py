@@ -80,3 +80,12 @@ def common_frame(place: Place, stack: tuple[Place, ...]) -> Place:
 def carried_from(epoch: Epoch, now: Epoch) -> bool:
     """Whether something made in `epoch` was made in another pass than the one that `now` is in."""
     return epoch[: len(now)] != now
+
+
+def in_one_cell(one: Place, other: Place) -> bool:
+    """Whether two places, or the calls that led to them, are in the same cell of a notebook."""
+    first, second = ((*place.stack, place)[0] for place in (one, other))
+    if first.source is not second.source:
+        return False
+    cells = [place.source.cell_of(place.line) for place in (first, second)]
+    return cells[0] is not None and cells[0] is cells[1]

@@ -190,7 +190,7 @@ class State(Walking):
         self.sites: dict[tuple[object, ...], bool] = {}
         # Why it was not, where it was not.
         self.doubts: dict[tuple[object, ...], str] = {}
-        # Modules that hold others in a plain container: the holder, the attribute, and where it was set.
+        # Modules that hold others in a plain container, or may later: the holder, the attribute, and where it was set.
         self.plainly_held: list[tuple[Instance, str, Place]] = []
         # Leaves that need grad and are no parameters, as attributes of modules: the module, the attribute, where.
         self.plain_leaves: list[tuple[Instance, str, Place]] = []
@@ -198,8 +198,9 @@ class State(Walking):
         self.thawed: list[tuple[Tensor, Place]] = []
         # Parameters that the program makes by themselves.
         self.loose: list[Tensor] = []
-        # Modules that took another's place after an optimizer had its parameters: the new one, the optimizer, where.
-        self.replaced: list[tuple[Instance, Optimizer, Place]] = []
+        # Modules that took another's place after an optimizer had its parameters: the new one, the optimizer, where,
+        # and whether as an attribute (`replaced`) or as a variable (`rebound`).
+        self.replaced: list[tuple[Instance, Optimizer, Place, str]] = []
         # The last `.grad` that was read as None.
         self.none_gradient: NoneGradient | None = None
         # A cell of a notebook is being run for the second time.
@@ -356,6 +357,8 @@ class State(Walking):
             return
         if type(value) is Tensor and value.cuts and value.needs is NO:
             self._note_rebound(frame.variables.get(name), value, target)
+        elif type(value) is Instance and value.is_module and self.optimizers:
+            self.note_successor(frame.variables.get(name), value, target, "rebound")
         frame.variables[name] = value
         store = frame.stores[name] = self.note_store(value, "name", name, target, value_node, None)
         if type(value) is Tensor and value.shape == () and value.node is not None:
@@ -388,6 +391,10 @@ class State(Walking):
                     return True, value
             frame = frame.parent
         return False, None
+
+    def note_successor(self, before: Value, new: Instance, target: ast.AST, how: str) -> None:
+        """Notes a module that takes the place of one that an optimizer has."""
+        raise NotImplementedError
 
     def load_name(self, frame: Frame, name: str) -> Value:
         """What a name was imported from that nobody has asked for so far."""

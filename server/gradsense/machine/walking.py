@@ -233,7 +233,7 @@ class Walking(Books):
                 return False
             spot = self.here()
             cuts = tuple(sorted(root.cuts, key=self._blame))
-            if cuts and not (cuts[-1].how == "no_grad" and cuts[-1].place.source is not self.source):
+            if cuts:
                 spot = cuts[-1].place
             self.report(NoGraph(place=self.here(), sure=True, tensor=root, cuts=cuts, walk_kind=kind, spot=spot))
             return False

@@ -76,7 +76,7 @@ class Rule(Generic[E]):
             if event.caught:
                 return Severity.INFORMATION
             if event.rerun:
-                return Severity.WARNING if getattr(event, "manner", "") == "carried" else Severity.INFORMATION
+                return Severity.WARNING if event.is_own_doing else Severity.INFORMATION
             if event.behind is not None:
                 return Severity.WARNING
             return Severity.ERROR if event.certain and not event.assumed else Severity.WARNING

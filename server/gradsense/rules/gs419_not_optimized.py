@@ -4,9 +4,10 @@
 
 `parameters()` lists what `nn.Module` registered: attributes that are modules or parameters, and what `ModuleList`,
 `ModuleDict` and their kin hold. Layers in a plain list or dictionary are not among them, nor is a tensor that requires
-grad and is no `nn.Parameter`. Nor are layers that took another's place after the optimizer was made: the optimizer
-still holds the old ones. Nor are layers that were frozen then and thawed later, or a parameter that belongs to no
-module. The backward fills their `.grad`, nothing raises, and they stay as they were initialised.
+grad and is no `nn.Parameter`. Nor are layers that took another's place after the optimizer was made, nor a model that
+was made anew under the same name: the optimizer still holds the old ones. Nor are layers that were frozen then and
+thawed later, or a parameter that belongs to no module. The backward fills their `.grad`, nothing raises, and they stay
+as they were initialised.
 
 ## Fails
 
@@ -102,6 +103,10 @@ class NotOptimizedRule(Rule[NotOptimized]):
         where = line_of(event.optimizer, event.culprit)
         if event.how == "replaced":
             return f"the optimizer from {where} holds the parameters of the layer that was here: it never steps these"
+        if event.how == "rebound":
+            return (
+                f"the optimizer from {where} holds the parameters of the model that was here: it never steps this one"
+            )
         if event.how == "tensor":
             return (
                 f"a tensor is not among `parameters()` without `nn.Parameter`: the optimizer on {where} never steps it"
