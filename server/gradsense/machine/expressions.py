@@ -23,6 +23,7 @@ from gradsense.machine.values import (
     DictValue,
     External,
     Function,
+    GeneratorValue,
     GradMode,
     Growing,
     Instance,
@@ -125,7 +126,7 @@ class Expressions(Calls):
             ast.Lambda: self.make_function,
             ast.ListComp: self._list_comprehension,
             ast.SetComp: self._list_comprehension,
-            ast.GeneratorExp: self._list_comprehension,
+            ast.GeneratorExp: self._generator_expression,
             ast.DictComp: self._dict_comprehension,
             ast.Await: lambda n: self.evaluate(n.value),
             ast.Starred: lambda n: self.evaluate(n.value),
@@ -643,13 +644,22 @@ class Expressions(Calls):
 
     # ------------------------------------------------------------------ comprehensions
 
-    def _comprehension(self, generators: list[ast.comprehension], emit: Callable[[], None]) -> None:
+    def _comprehension(
+        self, generators: list[ast.comprehension], emit: Callable[[], None], outermost: Value = None
+    ) -> None:
+        """Runs the loops of a comprehension.
+
+        Args:
+            outermost: what the outermost loop is over, where that was evaluated before.
+        """
+
         def nested(index: int) -> None:
             if index == len(generators):
                 emit()
                 return
             generator = generators[index]
-            items, _ = self.lazy_items(self.evaluate(generator.iter), generator.iter)
+            over = outermost if index == 0 and outermost is not None else self.evaluate(generator.iter)
+            items, _ = self.lazy_items(over, generator.iter)
             for item in items:
                 self.assign(generator.target, self.force(item), None)
                 if all(self.truth(self.evaluate(test)) is not False for test in generator.ifs):
@@ -671,6 +681,26 @@ class Expressions(Calls):
 
         self._comprehension(node.generators, emit)
         return made
+
+    def _generator_expression(self, node: ast.GeneratorExp) -> Value:
+        """A list, or where a loop draws from it, a generator: what it makes then belongs to the loop's passes."""
+        if id(node) not in self.drawn:
+            return self._list_comprehension(node)
+        outermost = self.evaluate(node.generators[0].iter)
+        own = (self.frame, self.stack, self.source)
+
+        def run(on_yield: Callable[[Value], Value]) -> None:
+            def emit() -> None:
+                on_yield(self.evaluate(node.elt))
+
+            consumer = (self.frame, self.stack, self.source)
+            self.frame, self.stack, self.source = own
+            try:
+                self._comprehension(node.generators, emit, outermost)
+            finally:
+                self.frame, self.stack, self.source = consumer
+
+        return GeneratorValue(None, [], {}, node, run)
 
     def _dict_comprehension(self, node: ast.DictComp) -> Value:
         made = DictValue(made=self.here(node))

@@ -11,6 +11,7 @@ from functools import partial
 from gradsense.machine import strides
 from gradsense.machine.access import Access
 from gradsense.machine.graph import Tensor
+from gradsense.machine.tri import NO
 from gradsense.machine.values import (
     DictValue,
     Enumerated,
@@ -25,6 +26,7 @@ from gradsense.machine.values import (
     Value,
     Zipped,
     a_number,
+    tensors_in,
 )
 
 # A loop this short is run as it is; inside another loop, or in a call, this short.
@@ -267,11 +269,13 @@ class Iteration(Access):
         return Stream(inner.generator, row, inner.length)
 
     def _streamed_zip(self, zipped: Zipped, node: ast.AST | None) -> Stream | None:
-        """`zip` with one generator among its columns; the others are made as the passes reach them."""
+        """`zip` with a generator among its columns; the others are made as the passes reach them."""
         found = [(k, s) for k, v in enumerate(zipped.iterables) if (s := self.streamed(v, node)) is not None]
-        if len(found) != 1:
+        if not found:
             return None
         place, stream = found[0]
+        # Two cannot take turns: the others are run before.
+        early = {k for k, _ in found[1:]}
         columns = [None if k == place else self.lazy_items(v, node) for k, v in enumerate(zipped.iterables)]
         lengths = [len(items) for items, exact in filter(None, columns) if exact]
         if stream.length is not None:
@@ -279,15 +283,25 @@ class Iteration(Access):
 
         def row(item: Value, count: int) -> Value:
             return tuple(
-                stream.row(item, count)
-                if column is None
-                else self.force(column[0][min(count, len(column[0]) - 1)])
-                if column[0]
-                else Unknown()
-                for column in columns
+                stream.row(item, count) if column is None else self._at_its_turn(column[0], count, k in early)
+                for k, column in enumerate(columns)
             )
 
         return Stream(stream.generator, row, min(lengths, default=None))
+
+    def _at_its_turn(self, items: list[Value], count: int, early: bool) -> Value:
+        """An item of a column, the last one again where there are no more."""
+        if not items:
+            return Unknown()
+        item = self.force(items[min(count, len(items) - 1)])
+        return self.made_early(item) if early and count else item
+
+    def made_early(self, item: Value) -> Value:
+        """What a generator that was run to its end at once yields later: what has a graph is made too early by then."""
+        if all(self.needs_grad(t) is NO for t in tensors_in(item)):
+            return item
+        self.escape(item)
+        return Unknown()
 
     def drive_generator(self, value: GeneratorValue, consume: Callable[[Value], None]) -> None:
         """Runs a generator, handing each yielded value to `consume` at the moment it is yielded.
@@ -298,7 +312,7 @@ class Iteration(Access):
         consumer_source, consumer_mode = self.source, (self.grad_mode, self.inference)
         raised: list[BaseException] = []
         # A decorator's mode is switched back at each `yield`; a `with` stays open while the consumer runs.
-        decorated = value.function.grad_mode is not None
+        decorated = value.function is not None and value.function.grad_mode is not None
 
         def on_yield(item: Value) -> Value:
             frame, stack, source, mode = self.frame, self.stack, self.source, (self.grad_mode, self.inference)
@@ -316,7 +330,10 @@ class Iteration(Access):
             return None
 
         try:
-            self.enter_function(value.function, value.arguments, value.keywords, value.call, on_yield=on_yield)
+            if value.function is not None:
+                self.enter_function(value.function, value.arguments, value.keywords, value.call, on_yield=on_yield)
+            elif value.run is not None:
+                value.run(on_yield)
         except StopGenerator:
             if not raised:
                 raise

@@ -158,6 +158,8 @@ class State(Walking):
         self.frames: list[Frame] = [self.file_frame]
         self.depth = 0
         self.active_calls: dict[ast.AST, int] = {}
+        # Generator expressions that a loop draws from.
+        self.drawn: set[int] = set()
         self.loop_count = 0
         # The loops around of which more passes would follow than are run.
         self.endless: set[int] = set()

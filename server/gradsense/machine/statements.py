@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from gradsense.machine import library
 from gradsense.machine.books import PathEnds
+from gradsense.machine.drawing import drawn_by, only_looped_over
 from gradsense.machine.events import DiscardedResult, Event, LeafWritten, NumpyOfGraph, UselessMutation
 from gradsense.machine.expressions import TENSOR_OPERATORS, Expressions
 from gradsense.machine.frames import Frame, Import
@@ -226,6 +227,10 @@ class Statements(Expressions):
             self.report(UselessMutation(place=self.here(node), what=what, instead=instead))
 
     def _assign(self, node: ast.Assign) -> None:
+        if isinstance(node.value, ast.GeneratorExp) and isinstance(node.targets[0], ast.Name):
+            scope = self.frame.function.node if self.frame.function is not None else self.program.tree
+            if len(node.targets) == 1 and node.targets[0].id in only_looped_over(scope):
+                self.drawn.add(id(node.value))
         value = self.evaluate(node.value)
         self.node = node
         for target in node.targets:
@@ -487,7 +492,7 @@ class Statements(Expressions):
         mode_place = self.mode_place
         bound: Value = manager if not isinstance(manager, (External, GradMode)) else None
         leave: Value = None
-        if isinstance(manager, GeneratorValue):
+        if isinstance(manager, GeneratorValue) and manager.function is not None:
 
             def inside(value: Value) -> None:
                 if item.optional_vars is not None:
@@ -496,7 +501,7 @@ class Statements(Expressions):
                 self._with_items(node, index + 1)
                 self.grad_mode, self.inference = inner_mode
 
-            self._run_generator_manager(manager, inside)
+            self._run_generator_manager(manager, manager.function, inside)
             return
         if isinstance(manager, GradMode):
             self.grad_mode = tri(manager.enabled)
@@ -530,7 +535,9 @@ class Statements(Expressions):
         if isinstance(leave, Function):
             self.call(leave, [manager, None, None, None], {}, item.context_expr)
 
-    def _run_generator_manager(self, manager: GeneratorValue, inside: Callable[[Value], None]) -> None:
+    def _run_generator_manager(
+        self, manager: GeneratorValue, function: Function, inside: Callable[[Value], None]
+    ) -> None:
         # The mode that the generator sets before its yield holds in the body: the body is run in the generator's mode.
         raised: list[BaseException] = []
         caller = (self.frame, self.stack, self.source)
@@ -546,7 +553,7 @@ class Statements(Expressions):
                 self.frame, self.stack, self.source = own
             return None
 
-        self.enter_function(manager.function, manager.arguments, manager.keywords, manager.call, on_yield=on_yield)
+        self.enter_function(function, manager.arguments, manager.keywords, manager.call, on_yield=on_yield)
         if raised:
             raise raised[0]
 
@@ -554,6 +561,7 @@ class Statements(Expressions):
 
     def _for(self, node: ast.For | ast.AsyncFor) -> None:
         self.trail.turns += 1
+        self.drawn.update(id(part) for part in drawn_by(node.iter) if isinstance(part, ast.GeneratorExp))
         iterable = self.evaluate(node.iter)
         streamed = self.streamed(iterable, node.iter)
         if streamed is not None:

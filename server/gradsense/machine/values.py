@@ -520,17 +520,27 @@ class Lazy:
 
 
 class GeneratorValue:
-    """A call of a generator function that has not been run yet."""
+    """A call of a generator function, or a generator expression, that has not been run yet.
 
-    __slots__ = ("arguments", "call", "function", "keywords", "pending")
+    Args:
+        run: runs the expression, and hands over each item.
+    """
+
+    __slots__ = ("arguments", "call", "function", "keywords", "pending", "run")
 
     def __init__(
-        self, function: Function, arguments: list[Value], keywords: dict[str, Value], call: ast.AST | None
+        self,
+        function: Function | None,
+        arguments: list[Value],
+        keywords: dict[str, Value],
+        call: ast.AST | None,
+        run: Callable[[Callable[[Value], Value]], None] | None = None,
     ) -> None:
         self.function = function
         self.arguments = arguments
         self.keywords = keywords
         self.call = call
+        self.run = run
         # What an eager run yielded and `next` has not taken yet.
         self.pending: list[Value] | None = None
 

@@ -179,8 +179,10 @@ def _next(machine: Machine, arguments: list[Value], keywords: dict[str, Value], 
     value = arguments[0] if arguments else None
     fallback = arguments[1] if len(arguments) > 1 else None
     if isinstance(value, GeneratorValue):
+        started = value.pending is not None
         pending = machine.run_generator(value)
-        return pending.pop(0) if pending else Unknown()
+        item = pending.pop(0) if pending else Unknown()
+        return machine.made_early(item) if started else item
     if isinstance(value, ListValue):
         return value.items.pop(0) if value.items else fallback if len(arguments) > 1 else Unknown()
     if isinstance(value, Unknown):
