@@ -175,7 +175,8 @@ def _reachable(stack: list[Any]) -> frozenset[int]:
     while stack:
         node = stack.pop()
         number = node._sequence_nr()
-        if number == ACCUMULATE:
+        # A node that only raises, as `once_differentiable` makes, has that number as well.
+        if number == ACCUMULATE and hasattr(node, "variable"):
             held = None if node in leaves else getattr(node.variable, "grad", None)
             leaves.add(node)
             if held is not None and held.grad_fn is not None:

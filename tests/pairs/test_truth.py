@@ -15,7 +15,8 @@ def test_torch_does_what_the_block_says(program: Program, torch_oracle: Oracle) 
     outcome = torch_oracle.run(program.main, program.others)
     if program.outcome == "raises":
         assert outcome.kind == "raises", outcome
-        assert outcome.error_type in {"RuntimeError", "TypeError", "AttributeError", "ValueError"}, outcome
+        known = {"RuntimeError", "TypeError", "AttributeError", "ValueError", "NotImplementedError"}
+        assert outcome.error_type in known, outcome
     elif program.outcome == "leaks":
         assert outcome.kind == "grows", outcome
     else:

@@ -243,6 +243,18 @@ CAUSES = (
         '`reduction="none"` gives.',
     ),
     _cause(
+        "custom-backward",
+        "the backward of a custom Function cannot do what the walk asks of it",
+        r"returned an incorrect number of gradients|"
+        r"You must implement (?:either )?the backward|"
+        r"trying to differentiate twice a function that was marked with @?once_differentiable",
+        "GS424",
+        "A `torch.autograd.Function` takes part in this walk. Its `backward` returns too few or too many gradients, is "
+        "not there, or may be differentiated once only.",
+        "Return one gradient for each argument of `forward` after `ctx`, and `None` for what has none. Write the "
+        "formula with differentiable operations, of saved inputs and outputs, before `once_differentiable` goes.",
+    ),
+    _cause(
         "hook-without-grad",
         "a hook, or `retain_grad()`, on a tensor that does not require grad",
         # "a variable" and "a volatile variable" until 0.3.

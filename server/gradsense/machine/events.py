@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from gradsense.machine.graph import Cut, Node, Saved, Store, Tensor, Walk, Write
+from gradsense.machine.graph import Cut, Node, Refusal, Saved, Store, Tensor, Walk, Write
 from gradsense.machine.place import Place, common_frame, in_one_cell
 from gradsense.machine.values import Instance
 
@@ -733,6 +733,25 @@ class ReentrantWalked(Event):
     @property
     def culprit(self) -> Place:
         return self.checkpoint
+
+
+@dataclass(eq=False, kw_only=True)
+class BackwardRefused(Event):
+    """A walk comes through a custom Function whose backward cannot do what is asked of it.
+
+    Attributes:
+        applied: where the Function was applied, or its gradient was made.
+    """
+
+    raises = True
+
+    refusal: Refusal
+    applied: Place
+    walk: Walk
+
+    @property
+    def culprit(self) -> Place:
+        return self.refusal.place
 
 
 @dataclass(eq=False, kw_only=True)

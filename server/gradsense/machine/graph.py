@@ -96,6 +96,27 @@ class Cut:
     lost: tuple[Tensor, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What the backward of a custom Function cannot do.
+
+    Args:
+        how: `count` (it returns a wrong number of gradients), `missing` (there is none), `once` (it is differentiable
+            once).
+        name: the Function's name.
+        wanted: how many gradients torch wants.
+        given: how many there are.
+        spare: how many of the arguments behind those need no gradient, if none of them does.
+    """
+
+    how: str
+    place: Place
+    name: str
+    wanted: int = 0
+    given: int = 0
+    spare: int = 0
+
+
 @dataclass(slots=True, eq=False)
 class Store:
     """A place where a value was put.
@@ -175,6 +196,8 @@ class Node:
         sure: whether all facts that made it are known.
         inputs: the tensors that it was computed from.
         freed: the walk that freed what it saved.
+        refusal: what every walk through it raises.
+        once: what every walk through its gradient raises.
         ancestry: a bit for every differentiable node from here to the leaves, so growth and reachability are one
             integer operation.
     """
@@ -188,6 +211,7 @@ class Node:
         "index",
         "inputs",
         "module",
+        "once",
         "op",
         "order",
         "output",
@@ -196,6 +220,7 @@ class Node:
         "place",
         "private",
         "recipe",
+        "refusal",
         "saved",
         "sure",
         "walked",
@@ -231,6 +256,8 @@ class Node:
         self.inputs: tuple[Tensor, ...] = ()
         self.accumulates: Tensor | None = None
         self.module: Instance | None = None
+        self.refusal: Refusal | None = None
+        self.once: Refusal | None = None
         # What the op saves for the gradient of which argument, and its arguments.
         self.recipe: tuple[Mapping[str, Saves], dict[str, list[Tensor]]] | None = None
         self.ancestry: int = 1 << index

@@ -10,6 +10,7 @@ from gradsense.machine import story
 from gradsense.machine.as_if_mended import mended
 from gradsense.machine.books import ZERO_GRADIENT, Books, PathEnds, merge_cuts
 from gradsense.machine.events import (
+    BackwardRefused,
     CreateGraphBackward,
     DeadTerm,
     GraphLost,
@@ -19,7 +20,7 @@ from gradsense.machine.events import (
     SilentlyModified,
     StaleValue,
 )
-from gradsense.machine.graph import Contribution, Cut, Node, Saved, Store, Tensor, Walk, Write
+from gradsense.machine.graph import Contribution, Cut, Node, Refusal, Saved, Store, Tensor, Walk, Write
 from gradsense.machine.graph_search import reachable, reachable_surely, reachable_without
 from gradsense.machine.place import Epoch, Place, PlaceKey
 from gradsense.machine.tri import MAYBE, NO, YES
@@ -216,6 +217,11 @@ class Walking(Books):
         if node.op == REENTRANT and (walk.kind == "grad" or walk.targets):
             self.report(ReentrantWalked(place=walk.place, sure=surely, checkpoint=node.place))
         self._check_saved(node, walk, surely)
+        if node.refusal is not None:
+            sure = surely and node.sure
+            self.report(
+                BackwardRefused(place=walk.place, sure=sure, refusal=node.refusal, walk=walk, applied=node.place)
+            )
 
     def below(self, roots: Iterable[Node | None]) -> dict[Node, None]:
         """All nodes from the roots down, the roots included, counted as work."""
@@ -402,6 +408,10 @@ class Walking(Books):
         for node in running:
             if path is not None and node not in path:
                 continue
+            if node.once is not None:
+                if self._comes_down_with_graph(node, running, path):
+                    parents.append(self._refusing(node.once, node.sure))
+                continue
             used = node.saved if path is None else self._used_for(node, path)
             saved += used
             sure = sure and node.sure
@@ -415,6 +425,26 @@ class Walking(Books):
             parents += [p for n in own for p in n.parents]
             sure = sure and not own
         return self.record_node("grad", parents, saved[:200], True, sure)
+
+    def _refusing(self, refusal: Refusal, sure: bool) -> Node:
+        """A node that raises when a walk comes to it, and leads to nothing that anybody asks for."""
+        leaf = self.tensor()
+        leaf.needs = YES
+        made = self.record_node("custom", [self.accumulator(leaf)], [], False, sure)
+        made.refusal = refusal
+        return made
+
+    def _comes_down_with_graph(self, node: Node, running: Sequence[Node], path: set[Node] | None) -> bool:
+        """Whether the gradient that a walk brings to a node depends on what needs grad: else it is a constant."""
+        for above in running:
+            if above is node or not above.ancestry >> node.index & 1:
+                continue
+            if above.op == "grad":
+                return True
+            used = above.saved if path is None else self._used_for(above, path)
+            if above.op not in CHOOSING and any(s.tensor is above.output or self.edge(s.tensor) for s in used):
+                return True
+        return False
 
     def _used_for(self, node: Node, path: set[Node]) -> list[Saved]:
         """What a node saved for the gradients of those inputs that lie on a path."""

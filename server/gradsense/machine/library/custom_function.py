@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradsense.machine.events import DirtyNotReturned, SilentlyModified
 from gradsense.machine.graph import Cut, Saved, Tensor
+from gradsense.machine.library import custom_backward
 from gradsense.machine.place import Place
 from gradsense.machine.trees import nodes_of
 from gradsense.machine.tri import NO, YES, any_of
@@ -59,8 +60,12 @@ def apply(
     if needs is not NO:
         _check_written(machine, noted, node)
     kept = [(t, place) for t, _, place in noted.saved]
+    refusal, once = custom_backward.refusals(machine, cls, arguments, node) if needs is not NO else (None, None)
     unfed = _without_gradient(cls, arguments) if needs is not NO else []
     finished = [_output(machine, o, outputs, inputs, noted, kept, node) for o in outputs]
+    for made in finished if refusal or once else ():
+        if isinstance(made, Tensor) and made.node is not None:
+            made.node.refusal, made.node.once = refusal, once
     for made in finished if unfed else ():
         if isinstance(made, Tensor) and made.node is not None:
             fed = [machine.edge(i) for i in inputs if not any(i in cut.lost for cut in unfed)]
