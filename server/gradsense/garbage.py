@@ -6,6 +6,8 @@ import gc
 
 # New objects that may pile up in a process that ends soon: some forty megabytes.
 MANY = 600_000
+# The same where somebody waits who types: to look through few is soon done.
+ANALYSIS = 20_000
 
 
 def collect_seldom(objects: int = 50_000) -> None:

@@ -17,7 +17,7 @@ import traceback
 from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
-from gradsense.garbage import Pauses, collect_seldom
+from gradsense.garbage import ANALYSIS, Pauses, collect_seldom
 from gradsense.lsp import wire
 from gradsense.lsp.kept_code import kept_code
 
@@ -50,8 +50,7 @@ def main(engine: str) -> None:
     """
     # Ctrl+C in a terminal reaches the whole process group; ending the worker is the server's business.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Few at a time: whoever types waits for it.
-    collect_seldom(20_000)
+    collect_seldom(ANALYSIS)
     # How long a request that comes in the middle of an analysis waits until somebody takes it off the pipe.
     sys.setswitchinterval(0.001)
     requests_in, replies_out = _private_pipes()

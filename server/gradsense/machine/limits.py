@@ -21,6 +21,8 @@ class Limits:
     Args:
         paths: how many paths of the module level are run; a unit gets a third.
         steps: expressions and statements evaluated on one path.
+        combined: the same on all paths together on which several branches are flipped at once. In real programs they
+            hardly ever show more than those with one.
         visits: nodes of graphs and values looked at on one path, and as many again to draw conclusions.
         seconds: processor time for one file, so that a busy machine finds what an idle one does.
         depth: nested calls.
@@ -31,6 +33,7 @@ class Limits:
 
     paths: int = 24
     steps: int = 120_000
+    combined: int = 30_000
     visits: int = 12_000_000
     seconds: float = 8.0
     depth: int = 18

@@ -85,7 +85,7 @@ class Paths:
         seen: set[tuple[tuple[BranchKey, bool], ...]] = set()
         # Branches whose flip changed nothing, and cannot change anything as long as they do nothing when not flipped.
         inert: set[BranchKey] = set()
-        count = 0
+        count = combined = 0
         while queue and count < most:
             if count and time.thread_time() > deadline:
                 break
@@ -93,8 +93,11 @@ class Paths:
             forced, last, before = coming.forced, coming.last, coming.before
             if before is not None and last in inert and last not in before.weighty:
                 continue
+            if len(forced) > 1 and combined > self.limits.combined:
+                break
             machine = self._run_learning(unit, forced, deadline)
             count += 1
+            combined += machine.work if len(forced) > 1 else 0
             path = _Path.of(machine)
             offered = path.offered
             if before is not None and last is not None and path.print == before.print:

@@ -147,6 +147,8 @@ class State(Walking):
         self.weighty: set[BranchKey] = set()
         self.winding: set[BranchKey] = set()
         self.steps_taken = 0
+        # All steps that were counted before counting began anew.
+        self.work = 0
         # Those of them in files that the program imports.
         self.import_steps = 0
         self.visits_made = 0
@@ -257,6 +259,7 @@ class State(Walking):
 
     def renew_budget(self) -> None:
         """Begins to count anew."""
+        self.work += self.steps_taken
         self.steps_taken = self.import_steps = self.visits_made = self.next_step_look = self.next_visit_look = 0
 
     def note_site(self, known: bool, doubt: str = "its root is not known") -> None:
