@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from gradsense.machine.alive import Slot, SlotKey, alive
+from gradsense.machine.graph import Store
 from gradsense.machine.growth import Growth
 from gradsense.machine.tri import NO
 from gradsense.machine.values import DictValue, Instance, ListValue, LoopIndex, Value
@@ -180,6 +181,12 @@ class Tracker:
             if start is not None and not (start.ancestry & slot.ancestry) >> self.first_node:
                 # What the first pass left was let go of.
                 continue
+            store = slot.find_store()
+            if start is not None and self._is_full(store):
+                newest = max(slot.tops, key=lambda node: node.order)
+                if not (start.ancestry & newest.ancestry) >> self.first_node:
+                    # A full `deque` lets go of it too, a few passes later.
+                    continue
             machine.growths.append(
                 Growth(
                     key,
@@ -187,7 +194,7 @@ class Tracker:
                     self.loop,
                     list(slot.tops),
                     new,
-                    slot.find_store(),
+                    store,
                     machine.tick(),
                     machine.short_loop,
                     machine.here(self.loop),
@@ -198,6 +205,12 @@ class Tracker:
                     all(slot.ancestry >> node.index & 1 for node in before.tops),
                 )
             )
+
+    def _is_full(self, store: Store | None) -> bool:
+        """Whether it is a container that lets go of the oldest for each new one."""
+        container = store.container if store is not None else None
+        most = container.maximum if isinstance(container, ListValue) else None
+        return most is not None and most <= len(self.measures)
 
     def _levels(self, key: SlotKey) -> tuple[Slot | None, Slot, Slot] | None:
         """What a slot held when it held less, when it held more, and when it held still more; None if it did not grow.
