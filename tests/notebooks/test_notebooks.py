@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 NOTEBOOKS = read_all()
 ALOUD = {Severity.ERROR, Severity.WARNING}
-# Walking what another cell built is what cells are split for: that this cannot be done twice is said, but not aloud.
-NOT_SEEN = {"backward in a cell of its own::fault"}
+# Said, but not aloud: walking what another cell built is what cells are split for, though it cannot be done twice; and
+# what a short loop gathers unwalked costs memory, but may be wanted.
+NOT_SEEN = {"backward in a cell of its own::fault", "evaluation outputs gathered::fault"}
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=[notebook.id for notebook in NOTEBOOKS])

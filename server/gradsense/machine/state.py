@@ -437,11 +437,16 @@ class State(Walking):
         elif isinstance(value, tuple) and depth < 3:
             for part in value[:6]:
                 self._note(part, store, depth + 1)
-        elif isinstance(value, Instance) and value.cls is not None and value.cls.fields is not None and depth < 3:
-            # A record, such as a dataclass: its fields are carried along with it.
+        elif isinstance(value, Instance) and depth < 3 and self._is_record(value, store.kind):
             for part in list(value.attributes.values())[:6]:
                 if isinstance(part, (Tensor, tuple)):
                     self._note(part, store, depth + 1)
+
+    def _is_record(self, value: Instance, kind: str) -> bool:
+        """Whether the fields of an object are carried along with it: a dataclass, or what this pass made for a name."""
+        if value.cls is None or value.is_module:
+            return False
+        return value.cls.fields is not None or (kind == "name" and bool(self.epoch) and value.epoch == self.epoch)
 
     def note_items(
         self, container: ListValue | DictValue, values: list[Value], value_node: ast.expr | None = None

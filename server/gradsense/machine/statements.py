@@ -612,7 +612,7 @@ class Statements(Expressions):
     def _note_lost_update(self, target: ast.Name) -> None:
         """`for p in params: p = p - lr * p.grad`: the variable gets the new value, and the parameter stays."""
         held = self.get_name(target.id)[1]
-        if isinstance(held, Tensor) and held.leaf and held.needs is YES and not held.phantom:
+        if isinstance(held, Tensor) and held.leaf and (held.needs is YES or held.parameter) and not held.phantom:
             what = f"the loop's variable is set, and not the tensor that `{target.id}` was"
             self.report(UselessMutation(place=self.here(target), what=what))
 
@@ -839,7 +839,7 @@ def _rebound(loop: ast.For | ast.AsyncFor) -> ast.Name | None:
         target, value = statement.targets[0], statement.value
         if not isinstance(target, ast.Name) or not isinstance(value, ast.BinOp):
             continue
-        own = isinstance(value.left, ast.Name) and value.left.id == target.id
+        own = any(isinstance(part, ast.Name) and part.id == target.id for part in _factors(value))
         looped = any(isinstance(part, ast.Name) and part.id == target.id for part in nodes_of(loop.target))
         if not own or not looped or not isinstance(value.op, ast.Add | ast.Sub):
             continue
@@ -848,6 +848,13 @@ def _rebound(loop: ast.For | ast.AsyncFor) -> ast.Name | None:
         if not any(isinstance(part, ast.Name) and part.id == target.id and id(part) not in bases for part in after):
             return target
     return None
+
+
+def _factors(value: ast.expr) -> list[ast.expr]:
+    """What a sum of products is computed from: `w`, `lr` and `g` of `w - lr * g`."""
+    if isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add | ast.Sub | ast.Mult | ast.Div):
+        return [*_factors(value.left), *_factors(value.right)]
+    return [value]
 
 
 def _is_periodic(test: ast.expr) -> bool:

@@ -259,9 +259,12 @@ def holder(node: Node, stores: list[Store], now: Epoch) -> Place:
     container or to an attribute of an object that outlives the pass, else the assignment in the outermost frame.
     """
     for store in stores:
-        # A list that this pass makes of it, for `cat` say, is a use: it had outlived its own pass before.
+        # A list that this pass makes of it, for `cat` say, is a use: it had outlived its own pass before. Nor does one
+        # that an earlier pass made for that, and put nowhere.
+        container = store.container
+        if isinstance(container, ListValue) and not store.name and not container.stores:
+            continue
         if store.kind == "item" and (carried_from(store.epoch, now) or not carried_from(node.epoch, now)):
-            container = store.container
             scalar = node.output is not None and node.output.shape == ()
             if (
                 isinstance(container, ListValue)
@@ -297,6 +300,9 @@ def made_before(node: Node, stores: list[Store], now: Epoch) -> Place:
 def _where_kept(store: Store) -> Place:
     """The variable of the caller that a container was given to which a function filled and returned, or the write."""
     held = store.container.stores if isinstance(store.container, ListValue | DictValue) else []
+    if any(s.kind == "attribute" and s.order < store.order for s in held):
+        # An object keeps it, whoever gets to see it.
+        return store.place
     depth = len(store.place.stack)
     given = [s for s in held if s.kind == "name" and s.order > store.order and len(s.place.stack) < depth]
     return given[0].place if given else store.place

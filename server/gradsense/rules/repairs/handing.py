@@ -51,15 +51,53 @@ def argument_of(code: Code, name: ast.Name, place: Place) -> Spot | None:
         place: where that was, with the calls that led to it.
     """
     function = code.function(name)
-    if function is None or not place.stack or name.id in _bound_in(function) or _needs_graph(function, name.id):
+    if function is None or not place.stack:
+        return None
+    # What a loop over the items of a parameter draws is one of them.
+    drawn = name.id in _bound_in(function)
+    parameter = _drawn_from(function, name.id) if drawn else name.id
+    if parameter is None or _needs_graph(function, name.id):
         return None
     call_place = place.stack[-1]
     calling = code_of(call_place)
     call = calling.expression(call_place.node)
     if not isinstance(call, ast.Call) or not _calls(call, function):
         return None
-    argument = _argument(code, function, call, name.id)
+    argument = _argument(code, function, call, parameter)
+    if argument is not None and drawn:
+        argument = _items_of(argument)
     return None if argument is None else Spot(calling, argument, callee=callee_name(call))
+
+
+def _drawn_from(function: FunctionNode, name: str) -> str | None:
+    """The parameter from whose items a loop, and nothing else, draws a variable: `for key, name in values.items()`."""
+    names = [n for n in ast.walk(function) if isinstance(n, ast.Name) and n.id == name]
+    stored = [n for n in names if isinstance(n.ctx, ast.Store)]
+    loops = [n for n in ast.walk(function) if isinstance(n, ast.For) and stored and stored[0] in ast.walk(n.target)]
+    if len(stored) != 1 or len(loops) != 1:
+        return None
+    drawn, target = loops[0].iter, loops[0].target
+    method = ""
+    if isinstance(drawn, ast.Call) and isinstance(drawn.func, ast.Attribute):
+        method, drawn = drawn.func.attr, drawn.func.value
+    if method == "items" and isinstance(target, ast.Tuple) and len(target.elts) == 2:
+        target = target.elts[1]
+    elif method not in ("", "values"):
+        return None
+    if target is not stored[0] or not isinstance(drawn, ast.Name) or drawn.id in _bound_in(function):
+        return None
+    return drawn.id
+
+
+def _items_of(argument: ast.expr) -> ast.expr | None:
+    """What a display, or a call of `dict`, puts into a container; None where that is not to be seen."""
+    if isinstance(argument, ast.Tuple | ast.List):
+        return ast.Tuple(argument.elts, ast.Load())
+    if isinstance(argument, ast.Dict) and None not in argument.keys:
+        return ast.Tuple(argument.values, ast.Load())
+    if isinstance(argument, ast.Call) and isinstance(argument.func, ast.Name) and argument.func.id == "dict":
+        return ast.Tuple([keyword.value for keyword in argument.keywords], ast.Load())
+    return None
 
 
 def giving(event: GraphGrows, found: list[Spot]) -> Spot | None:
@@ -139,9 +177,27 @@ def as_given(spot: Spot, place: Place, names: set[str]) -> Spot:
         names: the names of tensors with a graph.
     """
     read = [node for node in _operands(spot.expression) if isinstance(node, ast.Name)]
-    given = [(name, one) for name in read if (one := argument_of(spot.code, name, place)) is not None]
+    given = [(name, one) for name in read if (one := _given(spot.code, name, place, names)) is not None]
     tensors = [one for name, one in given if name.id in names or _has_graph(one, names)]
-    return tensors[0] if len(tensors) == 1 else spot
+    if len(tensors) != 1:
+        return spot
+    spot = tensors[0]
+    for call in reversed(place.stack[-4:]):
+        name = spot.expression
+        outer = _given(spot.code, name, call, names) if isinstance(name, ast.Name) else None
+        if outer is None:
+            break
+        spot = outer
+    return spot
+
+
+def _given(code: Code, name: ast.Name, place: Place, names: set[str]) -> Spot | None:
+    """The argument that gave a parameter its value; of several, the one that is called like a tensor with a graph."""
+    given = argument_of(code, name, place)
+    if given is None or not isinstance(given.expression, ast.Tuple):
+        return given
+    parts = [part for part in given.expression.elts if given.code.text(part) in names]
+    return Spot(given.code, parts[0], callee=given.callee, narrowed=True) if len(parts) == 1 else None
 
 
 def _operands(expression: ast.expr) -> list[ast.expr]:
@@ -193,14 +249,18 @@ def _calls(call: ast.Call, function: FunctionNode) -> bool:
 
 
 def _argument(code: Code, function: FunctionNode, call: ast.Call, name: str) -> ast.expr | None:
-    """The argument of a call for a parameter; for `*args`, a tuple of all that goes there."""
-    given = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+    """The argument of a call for a parameter; for `*args` and `**keywords`, a tuple of all that goes there."""
+    rest = function.args.kwarg.arg if function.args.kwarg is not None else ""
+    given = next((keyword.value for keyword in call.keywords if keyword.arg == name != rest), None)
     if given is not None:
         return given
     parameters = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
     around = code.ancestors(function)
     if around and isinstance(around[-1], ast.ClassDef) and parameters and parameters[0] in {"self", "cls"}:
         parameters = parameters[1:]
+    if name == rest:
+        taken = {one.arg for one in (*function.args.args, *function.args.kwonlyargs)}
+        return ast.Tuple([one.value for one in call.keywords if one.arg and one.arg not in taken], ast.Load())
     if any(isinstance(one, ast.Starred) for one in call.args):
         return None
     if name in parameters:
