@@ -375,11 +375,22 @@ class ScalarIndexed(Event):
 
 @dataclass(eq=False, kw_only=True)
 class DeepcopyOfGraph(Event):
-    """`copy.deepcopy` of a tensor that is not a leaf."""
+    """`copy.deepcopy` of a tensor that is not a leaf.
+
+    Attributes:
+        spot: where the object that is copied got the tensor, or the copy.
+        store: the attribute of that object, if it is known.
+    """
 
     raises = True
 
     tensor: Tensor
+    spot: Place
+    store: Store | None = None
+
+    @property
+    def culprit(self) -> Place:
+        return self.spot
 
 
 @dataclass(eq=False, kw_only=True)

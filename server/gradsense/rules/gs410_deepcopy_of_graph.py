@@ -35,12 +35,14 @@ print(snapshot.shape)
 
 ## Not this
 
-- A copy of a model or of its `state_dict()`: they hold leaves only.
+- A copy of a model or of its `state_dict()`: they hold leaves only. With the old `weight_norm` or `spectral_norm` a
+  model does not, since a hook computes the weight; with those of `torch.nn.utils.parametrizations` it does.
 - `features.clone()` copies the values and keeps the graph.
 
 ## Fixes
 
 - Copy the values alone, `.detach().clone()`: safe. Where the copy is to pass gradients on, use `.clone()` by hand.
+- Detach what an attribute of the copied object keeps: unsafe, as a loss may be made of it.
 """
 
 from __future__ import annotations
@@ -54,9 +56,10 @@ from gradsense.fixes.methods import replace_expression
 from gradsense.machine.events import DeepcopyOfGraph
 from gradsense.machine.place import Place
 from gradsense.rules.base import Rule
-from gradsense.rules.editing import code_of, safe
+from gradsense.rules.editing import code_of, safe, unsafe
+from gradsense.rules.repairs.detaching import at_store
 from gradsense.rules.repairs.leaves import method_text
-from gradsense.rules.wording import tensor_name
+from gradsense.rules.wording import line_of, tensor_name
 
 
 class DeepcopyOfGraphRule(Rule[DeepcopyOfGraph]):
@@ -65,10 +68,16 @@ class DeepcopyOfGraphRule(Rule[DeepcopyOfGraph]):
     outcome = "raises"
 
     def message(self, event: DeepcopyOfGraph) -> str:
+        if event.spot is not event.place:
+            name = f"`{event.store.name}`" if event.store is not None else "the weight that a hook computes"
+            copied = line_of(event.place, event.culprit)
+            return f"{name} is no leaf, and what has it is deep-copied on {copied}, which only leaves can be"
         return f"{tensor_name(event.tensor)} is no leaf, and only leaves can be deep-copied"
 
     def related(self, event: DeepcopyOfGraph) -> Iterable[tuple[Place, str]]:
         yield event.tensor.made, "made here"
+        if event.spot is not event.place:
+            yield event.place, "copied here"
 
     def expected(self, event: DeepcopyOfGraph) -> str | None:
         return (
@@ -77,6 +86,10 @@ class DeepcopyOfGraphRule(Rule[DeepcopyOfGraph]):
         )
 
     def fixes(self, event: DeepcopyOfGraph) -> Iterator[Fix]:
+        if event.store is not None:
+            for fix in at_store(event.tensor, event.store):
+                yield from unsafe(fix.title, fix.edits)
+            return
         code = code_of(event.place)
         call = code.expression(event.place.node)
         if not isinstance(call, ast.Call) or callee_name(call) != "deepcopy" or len(call.args) != 1:

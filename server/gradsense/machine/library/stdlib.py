@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gradsense.machine.graph import Tensor
-from gradsense.machine.library import builtin, frameworks, tensor_methods, unknown
+from gradsense.machine.library import builtin, frameworks, parametrizations, tensor_methods, unknown
 from gradsense.machine.library.arguments import argument
 from gradsense.machine.limits import MOST_BITS
 from gradsense.machine.state import ProgramRaises
@@ -166,6 +166,18 @@ def field_default(machine: Machine, node: ast.expr) -> Value:
     return machine.evaluate(node)
 
 
+def _attribute(machine: Machine, owner: Instance, name: str, memo: dict[int, Value]) -> Value:
+    """A copy of an object's attribute."""
+    value = owner.attributes[name]
+    if not isinstance(value, Tensor) or id(value) in memo:
+        return deepcopy(machine, value, memo)
+    store = owner.stores.get(name)
+    made = parametrizations.hooked_at(owner, name)
+    copied = tensor_methods.deepcopy(machine, value, store if store is not None and store.what is value else None, made)
+    memo[id(value)] = copied
+    return copied
+
+
 def deepcopy(machine: Machine, value: Value, memo: dict[int, Value]) -> Value:
     """`copy.deepcopy`."""
     if id(value) in memo:
@@ -194,7 +206,7 @@ def deepcopy(machine: Machine, value: Value, memo: dict[int, Value]) -> Value:
         copied.forward_hooks, copied.pre_hooks = list(value.forward_hooks), list(value.pre_hooks)
         copied.options = {k: v for k, v in value.options.items() if k != "phantom"}
         copied.stores = dict(value.stores)
-        copied.attributes = {k: deepcopy(machine, v, memo) for k, v in value.attributes.items()}
+        copied.attributes = {k: _attribute(machine, value, k, memo) for k in list(value.attributes)}
         if value.children is not None:
             children = deepcopy(machine, value.children, memo)
             copied.children = children if isinstance(children, (ListValue, DictValue)) else None

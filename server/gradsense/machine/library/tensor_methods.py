@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from gradsense.machine.events import DeepcopyOfGraph, HookRefused, NumpyOfGraph, UselessMutation, ViewWritten
-from gradsense.machine.graph import Cut, Tensor
+from gradsense.machine.graph import Cut, Store, Tensor
 from gradsense.machine.library import autograd_api, factories, in_place, ops
 from gradsense.machine.library.arguments import argument
 from gradsense.machine.ops.table import table
@@ -328,15 +328,22 @@ def _deepcopy(machine: Machine, tensor: Tensor, arguments: list[Value], keywords
     return deepcopy(machine, tensor)
 
 
-def deepcopy(machine: Machine, tensor: Tensor) -> Tensor:
+def deepcopy(machine: Machine, tensor: Tensor, store: Store | None = None, hooked: Place | None = None) -> Tensor:
     """`copy.deepcopy(tensor)`, which torch allows for leaves only.
+
+    Args:
+        store: the attribute that held it, of an object that is copied.
+        hooked: the call that has a hook compute it for that object.
 
     Raises:
         PathEnds: if it surely raises.
     """
     needs = machine.needs_grad(tensor)
     if not tensor.leaf and needs is not NO and tensor.origin == "known":
-        machine.report(DeepcopyOfGraph(place=machine.here(), sure=needs is YES, tensor=tensor))
+        spot = hooked or (store.place if store is not None else machine.here())
+        event = DeepcopyOfGraph(place=machine.here(), sure=needs is YES, tensor=tensor, spot=spot, store=store)
+        event.also = [(tensor.made, "made here")]
+        machine.report(event)
     made = machine.tensor(tensor.shape, tensor.dtype, needs if tensor.leaf else MAYBE)
     made.parameter = tensor.parameter
     return made

@@ -206,7 +206,11 @@ def _nn_utils(
         return machine.record("cat", tensors)[0] if tensors else Unknown()
     if last == "vector_to_parameters":
         return None
-    if last in ("spectral_norm", "weight_norm", "remove_weight_norm", "remove_spectral_norm", "data_parallel"):
+    if last in ("spectral_norm", "weight_norm"):
+        return parametrizations.by_hook(machine, last, arguments, keywords)
+    if last in ("remove_weight_norm", "remove_spectral_norm"):
+        return parametrizations.without_hook(arguments, keywords)
+    if last == "data_parallel":
         return first
     if last in ("pack_padded_sequence", "pad_packed_sequence", "pack_sequence", "pad_sequence"):
         tensors = tensors_in(first)
