@@ -443,8 +443,10 @@ class Access(State):
         return True
 
     def _note_member(self, owner: Instance, name: str, before: Value, new: Value, target: ast.AST) -> None:
-        """Notes what an optimizer will not know of: layers in plain containers, and layers that came after it."""
-        if isinstance(new, Tensor) and new.leaf and new.needs is YES and not new.parameter and new.base is None:
+        """Notes what an optimizer will not know of: what is in plain containers, and what came after it."""
+        if isinstance(new, Tensor) and new.parameter:
+            self.note_late(owner, new, target)
+        elif isinstance(new, Tensor) and new.leaf and new.needs is YES and new.base is None:
             self.plain_leaves.append((owner, name, self.here(target)))
         elif isinstance(new, (ListValue, tuple, DictValue)):
             # An empty one may be filled later; one that is only made longer is there already.
@@ -468,6 +470,14 @@ class Access(State):
         for optimizer in self.optimizers:
             if old & set(optimizer.parameters) or (frozen and how == "replaced" and optimizer is self.optimizers[-1]):
                 self.replaced.append((new, optimizer, self.here(target), how))
+
+    def note_late(self, owner: Instance, parameter: Tensor, target: ast.AST | None) -> None:
+        """Notes a parameter that a finished module gets when an optimizer has been made."""
+        if self.optimizers and not any(
+            frame.receiver is owner and frame.function is not None and frame.function.name == "__init__"
+            for frame in self.frames
+        ):
+            self.late.append((parameter, self.here(target)))
 
     @staticmethod
     def _receiver_name(target: ast.AST) -> str:
@@ -522,6 +532,7 @@ class Access(State):
             self.check_inference(tensor, "tracked")
         if needed is True and tensor.needs is NO and tensor.cuts:
             tensor.promoted = self.here()
+            self.raised.append(tensor)
         if needed is True and tensor.needs is NO and tensor.parameter and self.optimizers:
             self.thawed.append((tensor, self.here()))
         tensor.needs = tri(needed)

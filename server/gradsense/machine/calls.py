@@ -16,7 +16,7 @@ from gradsense.machine.outside import Kind
 from gradsense.machine.state import ReturnSignal
 from gradsense.machine.trail import is_harmless
 from gradsense.machine.trees import notes
-from gradsense.machine.tri import tri
+from gradsense.machine.tri import NO, tri
 from gradsense.machine.values import (
     BoundMethod,
     ClassValue,
@@ -289,6 +289,8 @@ class Calls(Iteration):
         if cls.has_unknown_base:
             made.opaque = True
             made.is_module = made.is_module or not bases
+        if made.is_module and isinstance(method := cls.namespace.get("backward"), Function):
+            self.own_backwards.append(method)
         if cls.has("__init__"):
             initialiser = cls.find("__init__")
             if isinstance(initialiser, Function):
@@ -365,8 +367,18 @@ class Calls(Iteration):
         for hook in instance.forward_hooks:
             changed = self.call(hook, [instance, tuple(arguments), result], {}, node)
             if changed is not None and not isinstance(changed, Unknown):
+                self._note_changed(hook, result, changed)
                 result = changed
         return result
+
+    def _note_changed(self, hook: Value, before: Value, after: Value) -> None:
+        """Notes where a hook cut what it gives back: unless this is all that it does, it is there to look only."""
+        if not isinstance(before, Tensor) or not isinstance(after, Tensor) or after.needs is not NO:
+            return
+        function = hook.function if isinstance(hook, BoundMethod) else hook
+        body = function.node.body if isinstance(function, Function) else None
+        if isinstance(body, list) and len(body) > 1:
+            self.watched.update(cut.place.key for cut in after.cuts if before in cut.lost)
 
     def _note_forward(self, result: Value, first: int, node: ast.AST | None) -> None:
         """Notes a call of a network that built a graph, for what is said when the path is over."""
@@ -398,7 +410,9 @@ class Calls(Iteration):
     def _hooked(self, value: Value) -> Value:
         """A full backward hook wraps inputs and outputs in a view that may not be written."""
         if isinstance(value, Tensor) and self.needs_grad(value).value and self.grad_mode.value:
-            return self.view(value, "BackwardHookFunction", value.shape, kind="hook")
+            wrapped = self.view(value, "BackwardHookFunction", value.shape, kind="hook")
+            self.note_hook(wrapped)
+            return wrapped
         if isinstance(value, tuple):
             return tuple(self._hooked(v) for v in value)
         return value

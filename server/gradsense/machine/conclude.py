@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from gradsense.machine import growth
+from gradsense.machine import growth, lookalikes
 from gradsense.machine.books import ZERO_GRADIENT
 from gradsense.machine.events import (
     ClippedInVain,
@@ -26,12 +26,12 @@ from gradsense.machine.events import (
 )
 from gradsense.machine.graph import Cut, Forward, Node, Store, Tensor, Walk, Write
 from gradsense.machine.graph_search import reachable_without
-from gradsense.machine.library import module_methods
+from gradsense.machine.library import module_methods, optim
 from gradsense.machine.place import Epoch, Place, PlaceKey
 from gradsense.machine.story import holder, in_frame_of
 from gradsense.machine.trees import nodes_of
 from gradsense.machine.tri import MAYBE, NO, YES
-from gradsense.machine.values import Instance, Optimizer, parts_of
+from gradsense.machine.values import DictValue, Instance, Optimizer, parts_of
 
 if TYPE_CHECKING:
     from gradsense.machine.interpreter import Machine
@@ -52,6 +52,7 @@ def conclude(machine: Machine) -> None:
     _retained(machine)
     _leftovers(machine)
     _clips(machine)
+    lookalikes.conclude(machine)
 
 
 def _discarded(machine: Machine) -> None:
@@ -62,7 +63,7 @@ def _discarded(machine: Machine) -> None:
     again: dict[PlaceKey, int] = {}
     found: dict[PlaceKey, tuple[Walk, Place, bool]] = {}
     for (_, other_pass), (walk, (unused, used), place, order) in machine.zeroed.items():
-        if not unused or used or walk.kind != "backward" or walk.used_leaves:
+        if not unused or used or walk.kind != "backward" or walk.used_leaves or machine.read_by_hooks(walk):
             continue
         if not other_pass and not any(at > order for _, _, at in machine.steps):
             continue
@@ -187,6 +188,7 @@ def _never_reached(machine: Machine) -> None:
                 event.idle = event.idle and (cut.how != "no_grad" or seen_all)
                 seen.add(cut.place.key)
                 event.straight = _is_straight_through(machine, cut, lost[0])
+                event.wanted = _is_wanted(machine, cut, lost[0], stepped)
                 event.also = [(walk.place, "walked here")]
                 machine.events.append(event)
 
@@ -215,6 +217,36 @@ def _is_straight_through(machine: Machine, cut: Cut, parameter: Tensor) -> bool:
         and (passed := machine.edge(node.inputs[1])) is not None
         and passed.walked is not None
         for tensor in cut.lost
+    )
+
+
+def _is_wanted(machine: Machine, cut: Cut, parameter: Tensor, stepped: list[Optimizer]) -> bool:
+    """Whether the program shows that a cut was not meant to keep the gradient from a parameter."""
+    if cut.place.key in machine.watched or any(
+        cut in t.cuts and _is_filled_in_vain(machine, t) for t in machine.raised
+    ):
+        return True
+    return any(parameter in o.parameters and _is_named(machine, o, parameter) for o in stepped)
+
+
+def _is_filled_in_vain(machine: Machine, tensor: Tensor) -> bool:
+    """Whether a walk ended in a tensor that was told to require grad, and nothing asked for that gradient."""
+    return bool(tensor.contributions) and not any(
+        c.used or tensor in c.walk.targets for c in (*tensor.contributions, *tensor.spent)
+    )
+
+
+def _is_named(machine: Machine, optimizer: Optimizer, parameter: Tensor) -> bool:
+    """Whether the call that made an optimizer names a module that has the parameter, and no gradient in any other.
+
+    An optimizer over all of a network holds what is frozen by a `detach()` as well. One over this part and that part of
+    it is told to step both.
+    """
+    inside = {id(node) for node in nodes_of(optimizer.made.node)}
+    own = set(optimizer.parameters)
+    return any(
+        id(place.node) in inside and parameter in tensors and own > set(tensors) and all(map(_has_none, tensors))
+        for place, tensors in machine.asked
     )
 
 
@@ -281,6 +313,10 @@ def _unmoved(machine: Machine, stepped: list[Optimizer]) -> set[Tensor]:
     return {p for p in held if p not in moved}
 
 
+# Layers in the wrong place, of which it is looked at whether anything moves them.
+REGISTERED = frozenset(("list", "replaced", "rebound"))
+
+
 def _not_optimized(machine: Machine) -> None:
     """Parameters that get gradients, of layers that the optimizer of their module does not know of."""
     if machine.ended_early or machine.is_unit or not machine.steps or not all(o.complete for o in machine.optimizers):
@@ -294,7 +330,7 @@ def _not_optimized(machine: Machine) -> None:
             return
         for parameter in own:
             given = [*parameter.contributions, *parameter.spent]
-            used = any(c.used if how in ("thawed", "loose") else c.used == "update" for c in given)
+            used = any(c.used == "update" if how in REGISTERED else c.used for c in given)
             if not given or (how == "rebound" and not _is_stepped_since(machine, optimizer, given[0].walk)):
                 continue
             if parameter.needs is YES and parameter.parameter and not used:
@@ -325,9 +361,47 @@ def _not_optimized(machine: Machine) -> None:
         return
     for leaf, place in machine.thawed:
         look(leaf, machine.optimizers[-1], "thawed", place)
+    for leaf, place in machine.late:
+        look(leaf, machine.optimizers[-1], "late", place)
     for leaf in machine.loose:
         if leaf.stores and all(s.kind == "name" for s in leaf.stores):
             look(leaf, machine.optimizers[-1], "loose", leaf.made)
+        elif not leaf.stores and leaf.contributions + leaf.spent and _is_used_up(machine, leaf.made):
+            look(leaf, machine.optimizers[-1], "used up", leaf.made)
+    for group in machine.groups:
+        _forgotten(machine, group, held)
+
+
+def _is_used_up(machine: Machine, made: Place) -> bool:
+    """Whether an operator or a method takes a new parameter at once, so that nobody has the parameter itself."""
+    module = machine.workspace.parsed(made.source.path)
+    for node in nodes_of(module.tree) if module is not None else ():
+        if isinstance(node, ast.UnaryOp) and node.operand is made.node:
+            return True
+        if isinstance(node, ast.BinOp) and (node.left is made.node or node.right is made.node):
+            return True
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.value is made.node:
+            return not node.func.attr.endswith("_")
+    return False
+
+
+# Later than this path goes, a group may be given to the optimizer.
+ADDS_GROUP = re.compile(r"\badd_param_group\b")
+
+
+def _forgotten(machine: Machine, group: DictValue, held: set[Tensor]) -> None:
+    """A group of parameters that was made, gets gradients, and was given to no optimizer."""
+    made = group.made
+    parameters, unknowns = optim.parameters_of(machine, group)
+    if made is None or unknowns or not parameters or ADDS_GROUP.search(made.source.text):
+        return
+    given = [c for p in parameters for c in (*p.contributions, *p.spent)]
+    if any(p in held or not p.parameter for p in parameters) or not given or any(c.used for c in given):
+        return
+    event = NotOptimized(
+        place=made, parameter=parameters[0], how="group", optimizer=machine.optimizers[-1].made, walk=given[0].walk
+    )
+    machine.events.append(event)
 
 
 def _is_stepped_since(machine: Machine, optimizer: Optimizer, walk: Walk) -> bool:

@@ -546,12 +546,14 @@ class ClippedInVain(Event):
     Attributes:
         step: the step that had used them, where it came before.
         walk: the walk that comes behind, where there were none.
+        used_up: who took the parameters from the iterator before.
     """
 
     silent = True
 
     step: Place | None = None
     walk: Walk | None = None
+    used_up: Place | None = None
 
 
 @dataclass(eq=False, kw_only=True)
@@ -613,6 +615,7 @@ class NeverReached(Event):
         cut: where the graph that led to it ends.
         idle: none of the optimizer's parameters ever gets a gradient.
         straight: the cut is that of a straight-through estimator, which passes by what the parameter made.
+        wanted: the program says elsewhere that a gradient should get there, so that the cut cannot be meant.
     """
 
     silent = True
@@ -622,6 +625,25 @@ class NeverReached(Event):
     walk: Walk
     idle: bool = False
     straight: bool = False
+    wanted: bool = False
+
+    @property
+    def culprit(self) -> Place:
+        return self.cut.place
+
+
+@dataclass(eq=False, kw_only=True)
+class SampleCut(Event):
+    """A loss trains what a sample was drawn from, and the sample in it passes no gradient on.
+
+    Attributes:
+        cut: where it was drawn.
+    """
+
+    silent = True
+
+    cut: Cut
+    walk: Walk
 
     @property
     def culprit(self) -> Place:
@@ -654,9 +676,10 @@ class NotOptimized(Event):
     Attributes:
         how: `list` (a module holds its layer in a plain list, tuple or dictionary), `replaced` (the module was put in
             the place of another one after the optimizer was made), `rebound` (a variable that held the optimizer's
-            module holds another one now), `tensor` (a tensor that is no `nn.Parameter`),
-            `thawed` (it was made to require grad after the optimizer was made of what did) or `loose` (no module has
-            it).
+            module holds another one now), `tensor` (a tensor that is no `nn.Parameter`), `thawed` (it was made to
+            require grad after the optimizer was made of what did), `late` (its module got it after the optimizer was
+            made), `group` (it is in a group that no optimizer was given), `used up` (nobody has it, only what was
+            computed from it) or `loose` (no module has it).
         optimizer: where the optimizer was made.
         walk: the walk that gave it a gradient.
     """

@@ -17,6 +17,7 @@ from gradsense.machine.limits import LONGEST_DISPLAY, MOST_HELD, SIZE
 from gradsense.machine.shapes import broadcast
 from gradsense.machine.state import may_count
 from gradsense.machine.values import (
+    ITERATOR,
     SCALARS,
     BoundMethod,
     ClassValue,
@@ -96,6 +97,8 @@ COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
 }
 
 
+# What a comprehension makes.
+COMPREHENSIONS = {ast.ListComp: "list", ast.SetComp: "set", ast.GeneratorExp: ITERATOR}
 # Functions of torch that put tensors together as `+` does.
 JOINING = frozenset(("cat", "concat", "stack", "add"))
 
@@ -243,6 +246,8 @@ class Expressions(Calls):
             made.items[self.dict_key(self.evaluate(key))] = value
             if isinstance(value, Tensor):
                 self.note_store(value, "item", "", value_node, value_node, made)
+        if "params" in made.items:
+            self.groups.append(made)
         return made
 
     def _joined(self, node: ast.JoinedStr) -> Value:
@@ -672,7 +677,7 @@ class Expressions(Calls):
             nested(0)
 
     def _list_comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp) -> Value:
-        made = ListValue(made=self.here(node), kind="set" if isinstance(node, ast.SetComp) else "list")
+        made = ListValue(made=self.here(node), kind=COMPREHENSIONS[type(node)])
 
         def emit() -> None:
             value = self.evaluate(node.elt)

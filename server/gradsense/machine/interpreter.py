@@ -157,6 +157,11 @@ class Machine(Imports):
         self.replaced = []
         self.thawed = []
         self.loose = []
+        self.late = []
+        self.groups = []
+        self.raised = []
+        self.watched = set()
+        self.hooked = set()
         self.failures = []
         self.sites = {}
         self.doubts = {}

@@ -13,6 +13,7 @@ from gradsense.machine.access import Access
 from gradsense.machine.graph import Tensor
 from gradsense.machine.tri import NO
 from gradsense.machine.values import (
+    ITERATOR,
     DictValue,
     Enumerated,
     Function,
@@ -100,6 +101,8 @@ class Iteration(Access):
         """The items, some to be made later, and whether they are all there are."""
         self.step()
         if isinstance(value, ListValue):
+            if value.kind == ITERATOR:
+                value.used_up = self.here(node)
             if value.open and not value.items:
                 return [Unknown() for _ in range(self.passes)], False
             if value.homogeneous:

@@ -189,7 +189,13 @@ class Likeness:
         )
 
     def _lists(self, a: ListValue, b: ListValue) -> bool:
-        if (a.kind, a.open, a.homogeneous, a.maximum) != (b.kind, b.open, b.homogeneous, b.maximum):
+        if (a.kind, a.open, a.homogeneous, a.maximum, a.used_up is None) != (
+            b.kind,
+            b.open,
+            b.homogeneous,
+            b.maximum,
+            b.used_up is None,
+        ):
             return False
         if (a.grown, a.begun) != (b.grown, b.begun) or not self._same_place(a.made, b.made):
             return False

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, cast
 from gradsense.machine.devices import ChosenDevice
 from gradsense.machine.events import SyncEachStep
 from gradsense.machine.frames import Frame
-from gradsense.machine.graph import Forward, Node, Store, Tensor, Walk
+from gradsense.machine.graph import Cut, Forward, Node, Store, Tensor, Walk
 from gradsense.machine.limits import STEPS, TIME, Interrupted, Limits, OutOfBudget
 from gradsense.machine.modules import Workspace
-from gradsense.machine.place import Epoch, Place
+from gradsense.machine.place import Epoch, Place, PlaceKey
 from gradsense.machine.tri import MAYBE, NO, YES
 from gradsense.machine.values import (
     SCALARS,
@@ -205,6 +205,22 @@ class State(Walking):
         # Modules that took another's place after an optimizer had its parameters: the new one, the optimizer, where,
         # and whether as an attribute (`replaced`) or as a variable (`rebound`).
         self.replaced: list[tuple[Instance, Optimizer, Place, str]] = []
+        # Parameters that a module got after an optimizer was made, and where.
+        self.late: list[tuple[Tensor, Place]] = []
+        # Tensors that `requires_grad_()` made leaves of a graph of their own, where one had ended.
+        self.raised: list[Tensor] = []
+        # Calls of `parameters()`, and what they gave.
+        self.asked: list[tuple[Place, tuple[Tensor, ...]]] = []
+        # Cuts by hooks that look at an output and give back another.
+        self.watched: set[PlaceKey] = set()
+        # Methods `backward` of modules.
+        self.own_backwards: list[Function] = []
+        # Samples, by the ids of their cuts: of distributions that could have passed a gradient on.
+        self.drawn: dict[int, Cut] = {}
+        # Those whose likelihood was computed with.
+        self.scored: set[int] = set()
+        # Dictionaries that look like a group of parameters.
+        self.groups: list[DictValue] = []
         # The last `.grad` that was read as None.
         self.none_gradient: NoneGradient | None = None
         # A cell of a notebook is being run for the second time.

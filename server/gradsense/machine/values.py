@@ -96,15 +96,27 @@ def a_number() -> Unknown:
     return Unknown(number=True)
 
 
+# Cuts after which a tensor is another look at the same numbers.
+DETACHING = frozenset(("detach", "detach_", "data"))
+
+
 def number_from(tensor: Tensor, how: str, place: Place) -> Unknown:
-    """The number that a tensor became by `item()`, `tolist()` or `float()`: its graph ends there."""
+    """The number that a tensor became by `item()`, `tolist()` or `float()`: its graph ends there.
+
+    `x.detach().item()` is the same number as `x.item()`, so what ended at the `detach` ends here.
+    """
     number = Unknown(number=True, sources=(tensor,))
-    number.cut = Cut(how, place, (tensor,))
+    last = tensor.cuts[-1] if tensor.node is None and tensor.cuts else None
+    number.cut = Cut(how, place, last.lost if last is not None and last.how in DETACHING else (tensor,))
     return number
 
 
+# The kind of a list of items that can be taken once: a generator expression, `filter(…)`, `module.parameters()`.
+ITERATOR = "iterator"
+
+
 class ListValue:
-    """A list, deque or set.
+    """A list, deque or set, or an iterator, which gives its items once.
 
     Attributes:
         items: its elements.
@@ -112,9 +124,22 @@ class ListValue:
         homogeneous: stands for data of unknown length, all alike.
         grown: the pass in which an item was last appended.
         begun: the pass in which it got its first item.
+        used_up: where somebody took the items of an iterator.
     """
 
-    __slots__ = ("begun", "grown", "homogeneous", "items", "kind", "last_store", "made", "maximum", "open", "stores")
+    __slots__ = (
+        "begun",
+        "grown",
+        "homogeneous",
+        "items",
+        "kind",
+        "last_store",
+        "made",
+        "maximum",
+        "open",
+        "stores",
+        "used_up",
+    )
 
     def __init__(self, items: Iterable[Value] = (), made: Place | None = None, kind: str = "list") -> None:
         self.items: list[Value] = list(items)
@@ -127,6 +152,7 @@ class ListValue:
         self.maximum: int | None = None
         self.stores: list[Store] = []
         self.last_store: Store | None = None
+        self.used_up: Place | None = None
 
 
 class DictValue:

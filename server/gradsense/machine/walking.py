@@ -106,6 +106,8 @@ class Walking(Books):
         self.constant_terms: list[tuple[Tensor, Walk, Cut]] = []
         # Steps that used what two walks had left, between which another optimizer stepped on the first.
         self.leftovers: list[tuple[Walk, Walk, Optimizer, Place, bool]] = []
+        # Nodes whose gradients a hook gets.
+        self.hooked: set[Node] = set()
         # When gradients were zeroed last, and in which passes, by the ids of their leaves.
         self.last_zeroing: dict[int, tuple[int, Epoch]] = {}
         # Calls that clip gradients, by place: how many, how many found none, how many found only used ones.
@@ -222,6 +224,18 @@ class Walking(Books):
             self.report(
                 BackwardRefused(place=walk.place, sure=sure, refusal=node.refusal, walk=walk, applied=node.place)
             )
+
+    def note_hook(self, tensor: Tensor) -> None:
+        """Notes that a hook gets the gradient of a tensor."""
+        node = self.edge(tensor)
+        if node is not None:
+            self.hooked.add(node)
+
+    def read_by_hooks(self, walk: Walk) -> bool:
+        """Whether a walk brings a hook its gradient: then it is not for the steps alone."""
+        if not self.hooked or walk.root is None:
+            return False
+        return not self.hooked.isdisjoint(self.below([self.edge(walk.root)]))
 
     def below(self, roots: Iterable[Node | None]) -> dict[Node, None]:
         """All nodes from the roots down, the roots included, counted as work."""

@@ -5,7 +5,8 @@
 `x.detach()`, `x.clamp(0)`, `x.to(device)` return a new tensor and leave `x` as it is. As a statement of their own they
 do nothing at all. So it is with a method that is named and not called, such as `optimizer.zero_grad` or
 `loss.backward` without its brackets, with an attribute that torch does not know (`p.require_grad = False`,
-`model.requires_grad = False`), and with an update of a loop's own variable (`for p in params: p = p - lr * p.grad`).
+`model.requires_grad = False`), with an update of a loop's own variable (`for p in params: p = p - lr * p.grad`), and
+with a method `backward` of a module: torch calls that of a `torch.autograd.Function` only.
 
 ## Fails
 

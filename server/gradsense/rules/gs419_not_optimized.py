@@ -6,8 +6,10 @@
 `ModuleDict` and their kin hold. Layers in a plain list or dictionary are not among them, nor is a tensor that requires
 grad and is no `nn.Parameter`. Nor are layers that took another's place after the optimizer was made, nor a model that
 was made anew under the same name: the optimizer still holds the old ones. Nor are layers that were frozen then and
-thawed later, or a parameter that belongs to no module. The backward fills their `.grad`, nothing raises, and they stay
-as they were initialised.
+thawed later, a parameter that a `forward` makes when it is called first, one that belongs to no module, or
+`nn.Parameter(x) * scale`, which is a tensor like any other. The same goes for a group of parameters that was put
+together and never given to the optimizer. The backward fills their `.grad`, nothing raises, and they stay as they were
+initialised.
 
 ## Fails
 
@@ -113,6 +115,14 @@ class NotOptimizedRule(Rule[NotOptimized]):
             )
         if event.how == "thawed":
             return f"no optimizer has what is thawed here: it gets gradients, and the one on {where} never steps it"
+        if event.how == "late":
+            return (
+                f"this parameter is new to its module: it gets gradients, and the optimizer on {where} never steps it"
+            )
+        if event.how == "group":
+            return "no optimizer is given this group: its parameters get gradients, and nothing ever steps them"
+        if event.how == "used up":
+            return f"this is no parameter, but was computed from one: the optimizer on {where} never steps it"
         if event.how == "loose":
             return f"no optimizer has this parameter: it gets gradients, and the one on {where} never steps it"
         return f"layers in a plain container are not among `parameters()`: the optimizer on {where} never steps them"

@@ -4,6 +4,8 @@
 
 `clip_grad_norm_` changes what is in `.grad` when it is called. Between `zero_grad()` and `backward()` there is nothing,
 and behind `step()` there is what has been used already and is zeroed next: training runs as if nothing were clipped.
+So it does where the parameters come from an iterator, such as `model.parameters()` or `filter(…)` under a name, that an
+optimizer or a loop took them from before: it gives them once.
 
 ## Fails
 
@@ -67,6 +69,9 @@ class ClippedInVainRule(Rule[ClippedInVain]):
     outcome = "silent"
 
     def message(self, event: ClippedInVain) -> str:
+        if event.used_up is not None:
+            where = line_of(event.used_up, event.culprit)
+            return f"an iterator gives its parameters once, and {where} took them: this clips nothing"
         if event.step is not None:
             where = line_of(event.step, event.culprit)
             return f"this clips gradients that the step on {where} has used already: it changes nothing"
@@ -78,8 +83,12 @@ class ClippedInVainRule(Rule[ClippedInVain]):
             yield event.step, "stepped here"
         if event.walk is not None:
             yield event.walk.place, "walked here"
+        if event.used_up is not None:
+            yield event.used_up, "taken here"
 
     def fixes(self, event: ClippedInVain) -> Iterator[Fix]:
+        if event.used_up is not None:
+            return
         anchor = event.step or (event.walk.place if event.walk is not None else None)
         if anchor is None or anchor.source is not event.place.source:
             return

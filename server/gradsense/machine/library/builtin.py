@@ -11,6 +11,7 @@ from gradsense.machine.library import ops
 from gradsense.machine.limits import MOST_BITS
 from gradsense.machine.state import ProgramRaises
 from gradsense.machine.values import (
+    ITERATOR,
     ClassValue,
     DictValue,
     Enumerated,
@@ -163,7 +164,7 @@ def _filter(machine: Machine, arguments: list[Value], keywords: dict[str, Value]
     items = machine.items_of(value, node)[0]
     if isinstance(function, (Function, Partial)):
         items = [i for i in items if machine.truth(machine.call(function, [i], {}, node)) is not False]
-    return ListValue(items, machine.here())
+    return ListValue(items, machine.here(), ITERATOR)
 
 
 def _iter(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
@@ -323,7 +324,9 @@ def _is_external(value: Value, name: str) -> bool | None:
             return None
         if isinstance(value, ListValue):
             return (
-                (name[9:] == "set") == (value.kind == "set") and name[9:] in ("list", "set") and value.kind != "deque"
+                (name[9:] == "set") == (value.kind == "set")
+                and name[9:] in ("list", "set")
+                and value.kind not in ("deque", ITERATOR)
             )
         return isinstance(value, python)
     if name.startswith("torch.nn."):

@@ -44,6 +44,10 @@ NORMALISED = (
     "RelaxedOneHotCategorical",
     "OneHotCategoricalStraightThrough",
 )
+REPARAMETERIZABLE = frozenset(
+    """Normal LogNormal Laplace Cauchy Gumbel Uniform Beta Gamma Dirichlet Exponential MultivariateNormal
+    RelaxedBernoulli RelaxedOneHotCategorical""".split()
+)
 DIFFERENTIABLE = ("rsample", "entropy", "cdf", "icdf", "perplexity")
 
 
@@ -110,6 +114,12 @@ def attribute(machine: Machine, value: Distribution, name: str) -> Value:
     return LibraryMethod(value, name)
 
 
+def _is_reparameterizable(value: Distribution) -> bool:
+    """Whether it has an `rsample()`."""
+    base = value.parameters.get("base_distribution")
+    return _is_reparameterizable(base) if isinstance(base, Distribution) else value.name in REPARAMETERIZABLE
+
+
 def method(
     machine: Machine, value: Distribution, name: str, arguments: list[Value], keywords: dict[str, Value]
 ) -> Value:
@@ -123,7 +133,10 @@ def method(
             shape = first[:-1] if value.name == "Categorical" else first
         elif not arguments:
             shape = first
-        return machine.constant("sample", tensors, shape, "int64" if value.name == "Categorical" else "float32")
+        made = machine.constant("sample", tensors, shape, "int64" if value.name == "Categorical" else "float32")
+        if _is_reparameterizable(value) and made.cuts and made.cuts[-1].how == "sample":
+            machine.drawn[id(made.cuts[-1])] = made.cuts[-1]
+        return made
     if name in DIFFERENTIABLE:
         if name == "rsample" and not reparametrised and value.name in ("Categorical", "Bernoulli"):
             return Unknown()
@@ -133,6 +146,8 @@ def method(
         return machine.record(name, tensors, private=True, shape=shape)[0] if tensors else machine.tensor()
     if name == "log_prob":
         at = [a for a in arguments if isinstance(a, Tensor)]
+        if any(machine.needs_grad(t) is not NO for t in tensors):
+            machine.scored.update(id(cut) for a in at for cut in a.cuts)
         shape = at[0].shape if at and value.name != "Independent" else None
         saved: list[tuple[Tensor | int, bool]] = []
         if value.name == "Normal":

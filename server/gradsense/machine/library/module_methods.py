@@ -12,6 +12,7 @@ from gradsense.machine.library import containers, distributions, frameworks, nn,
 from gradsense.machine.library.arguments import argument
 from gradsense.machine.tri import NO, YES
 from gradsense.machine.values import (
+    ITERATOR,
     DictValue,
     Function,
     Instance,
@@ -139,7 +140,9 @@ def call(
     first = arguments[0] if arguments else None
     if name in ("parameters", "buffers"):
         if name == "parameters":
-            return ListValue([t for _, t in parameters(machine, instance)[0]], machine.here(node))
+            found = tuple(t for _, t in parameters(machine, instance)[0])
+            machine.asked.append((machine.here(node), found))
+            return ListValue(found, machine.here(node), ITERATOR)
         return ListValue([t for _, t in tensors(instance, buffers=True) if not t.parameter])
     if name in ("named_parameters", "named_buffers"):
         if name == "named_parameters":
@@ -257,6 +260,8 @@ def _register(
         instance.attributes[label] = value
         if name == "register_buffer" and isinstance(value, Tensor) and value.leaf and value.needs is YES:
             machine.plain_leaves.append((instance, label, machine.here(node)))
+        if isinstance(value, Tensor) and value.parameter:
+            machine.note_late(instance, value, node)
         target = node or machine.node
         instance.stores[label] = machine.note_store(value, "attribute", f"self.{label}", target, None, instance)
     else:

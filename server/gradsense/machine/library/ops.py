@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gradsense.machine import strides
 from gradsense.machine.books import SavedSpec
 from gradsense.machine.events import NoDerivative
-from gradsense.machine.graph import MAX_CUTS, Shape, Tensor
+from gradsense.machine.graph import MAX_CUTS, Cut, Shape, Tensor
 from gradsense.machine.library import op_shapes, plans
 from gradsense.machine.ops.derivatives import installed
 from gradsense.machine.ops.rows import UNKNOWN, Kind, OpRow, Saves, View
@@ -95,6 +95,27 @@ def operate(
         shape: the size of the result, where the caller knows it better.
     """
     values = [*arguments, *keywords.values()] if keywords else arguments
+    result = _operate(machine, name, arguments, keywords, values, shape)
+    for value in values:
+        if type(value) is Unknown and value.cut is not None and value.number and isinstance(result, Tensor):
+            _cut_by_number(result, value.cut)
+    return result
+
+
+def _cut_by_number(result: Tensor, cut: Cut) -> None:
+    """Notes that a number went in which had been a tensor of the graph."""
+    if cut not in result.cuts:
+        result.cuts = (*result.cuts, cut)[-MAX_CUTS:]
+
+
+def _operate(
+    machine: Machine,
+    name: str,
+    arguments: Sequence[Value],
+    keywords: Mapping[str, Value] | None,
+    values: Sequence[Value],
+    shape: Shape | None,
+) -> Value:
     looks = plans.looks_of(machine, name, values, keywords, shape)
     if looks is not None and (plan := plans.PLANS.get(looks)) is not None:
         return plan.run(machine, values)
@@ -429,7 +450,7 @@ def arithmetic(machine: Machine, name: str, left: Value, right: Value) -> Value:
     result = _arithmetic(machine, name, left, right)
     number = right if isinstance(left, Tensor) else left
     if type(number) is Unknown and number.cut is not None and isinstance(result, Tensor):
-        result.cuts = (*result.cuts, number.cut)[-MAX_CUTS:]
+        _cut_by_number(result, number.cut)
     return result
 
 

@@ -7,7 +7,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from gradsense.machine.events import NonLeafOptimized, ScaledGradients, StaleGradients
+from gradsense.machine.events import ClippedInVain, NonLeafOptimized, ScaledGradients, StaleGradients
 from gradsense.machine.graph import Tensor
 from gradsense.machine.library.arguments import argument
 from gradsense.machine.place import Place
@@ -169,8 +169,12 @@ def clip(machine: Machine, given: Value, bound: Value) -> None:
     """
     if bound == math.inf or (isinstance(bound, External) and bound.last == "inf"):
         return
+    used_up = given.used_up if isinstance(given, ListValue) else None
     tensors, unknowns = parameters_of(machine, given)
     place = machine.here()
+    if used_up is not None and tensors:
+        machine.report(ClippedInVain(place=place, used_up=used_up))
+        return
     if unknowns or not tensors or any(t.phantom or t.origin != "known" for t in tensors):
         return
     contributions = [c for t in tensors for c in t.contributions]
@@ -288,7 +292,7 @@ def _note_leftovers(machine: Machine, optimizer: Optimizer, ready: list[Tensor])
     if mixed is None or not optimizer.complete:
         return
     first, last = mixed.contributions[0], mixed.contributions[-1]
-    if first.used == "step" or last.used == "step" or first.walk.place.key == last.walk.place.key or first.walk.retain:
+    if first.used == "step" or last.used == "step" or first.walk.retain:
         # Who keeps the graph of the first for the second means both.
         return
     for other, _, order in machine.steps:

@@ -13,6 +13,7 @@ from gradsense.machine.library.arguments import argument
 from gradsense.machine.limits import MOST_BITS
 from gradsense.machine.state import ProgramRaises
 from gradsense.machine.values import (
+    ITERATOR,
     ContextValue,
     DictValue,
     External,
@@ -330,14 +331,14 @@ def _operator(op: type[ast.operator]) -> Call:
 
 
 def _chain(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:
-    return ListValue([v for a in arguments for v in machine.items_of(a, node)[0]])
+    return ListValue([v for a in arguments for v in machine.items_of(a, node)[0]], machine.here(), ITERATOR)
 
 
 def _chain_iterable(
     machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
 ) -> Value:
     groups = machine.items_of(arguments[0], node)[0] if arguments else []
-    return ListValue([v for g in groups for v in machine.items_of(g, node)[0]])
+    return ListValue([v for g in groups for v in machine.items_of(g, node)[0]], machine.here(), ITERATOR)
 
 
 def _cycle(machine: Machine, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None) -> Value:

@@ -233,6 +233,7 @@ def _retain_grad(machine: Machine, tensor: Tensor, arguments: list[Value], keywo
 
 def _register_hook(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     _wants_grad(machine, tensor, "hook")
+    machine.note_hook(tensor)
     hook = argument(arguments, keywords, 0, "hook")
     if isinstance(hook, Function) and isinstance(hook.node, ast.FunctionDef) and hook.node.args.args:
         for statement in _idle(hook.node):
