@@ -136,7 +136,7 @@ def alive(machine: Machine, held: Value = None) -> dict[SlotKey, Slot]:
                 todo.append((key, value.children, find_store, depth + 1))
             if value.cls is not None:
                 todo.append((key, value.cls, find_store, depth + 1))
-            for hook in value.forward_hooks:
+            for hook in (*value.forward_hooks, *value.backward_hooks):
                 todo.append((key, hook, find_store, depth + 1))
         elif isinstance(value, ClassValue):
             if id(value) not in seen:

@@ -364,12 +364,19 @@ class Calls(Iteration):
             self._note_forward(result, first, node)
         if instance.backward_hook is not None:
             result = self._hooked(result)
+            self._note_backward_hooks(instance, result)
         for hook in instance.forward_hooks:
             changed = self.call(hook, [instance, tuple(arguments), result], {}, node)
             if changed is not None and not isinstance(changed, Unknown):
                 self._note_changed(hook, result, changed)
                 result = changed
         return result
+
+    def _note_backward_hooks(self, instance: Instance, result: Value) -> None:
+        """Notes at which node of a walk the hooks of a module are called."""
+        node = self.graph_of(result) if isinstance(result, Tensor) else None
+        if node is not None and instance.backward_hooks:
+            self.called_back[node] = instance
 
     def _note_changed(self, hook: Value, before: Value, after: Value) -> None:
         """Notes where a hook cut what it gives back: unless this is all that it does, it is there to look only."""

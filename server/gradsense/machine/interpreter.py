@@ -162,6 +162,7 @@ class Machine(Imports):
         self.raised = []
         self.watched = set()
         self.hooked = set()
+        self.called_back = {}
         self.failures = []
         self.sites = {}
         self.doubts = {}

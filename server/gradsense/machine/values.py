@@ -390,6 +390,7 @@ class Instance:
     __slots__ = (
         "attributes",
         "backward_hook",
+        "backward_hooks",
         "child_names",
         "children",
         "cls",
@@ -418,6 +419,7 @@ class Instance:
         self.is_module = False
         self.training: bool | None = True
         self.forward_hooks: list[Value] = []
+        self.backward_hooks: list[Value] = []
         self.pre_hooks: list[Value] = []
         self.backward_hook: Place | None = None
         # The passes in which it was made.

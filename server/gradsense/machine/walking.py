@@ -24,7 +24,7 @@ from gradsense.machine.graph import Contribution, Cut, Node, Refusal, Saved, Sto
 from gradsense.machine.graph_search import reachable, reachable_surely, reachable_without
 from gradsense.machine.place import Epoch, Place, PlaceKey
 from gradsense.machine.tri import MAYBE, NO, YES
-from gradsense.machine.values import Optimizer
+from gradsense.machine.values import Instance, Optimizer
 from gradsense.syntax.source import Source
 
 # What cuts a graph on purpose as a rule, most often first: another cut in the same loss is rather the mistake.
@@ -108,6 +108,8 @@ class Walking(Books):
         self.leftovers: list[tuple[Walk, Walk, Optimizer, Place, bool]] = []
         # Nodes whose gradients a hook gets.
         self.hooked: set[Node] = set()
+        # The modules whose hooks a walk calls at a node.
+        self.called_back: dict[Node, Instance] = {}
         # When gradients were zeroed last, and in which passes, by the ids of their leaves.
         self.last_zeroing: dict[int, tuple[int, Epoch]] = {}
         # Calls that clip gradients, by place: how many, how many found none, how many found only used ones.

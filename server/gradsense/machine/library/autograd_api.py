@@ -64,7 +64,22 @@ def walk(
         machine.note_site(known, "" if known else _doubt(machine, roots))
     if retain and running is not None:
         machine.retained.append((machine.walks[-1], place))
+    if create_graph and running is not None and machine.called_back:
+        _call_hooks(machine, running)
     return running
+
+
+def _call_hooks(machine: Machine, running: list[Node]) -> None:
+    """The full backward hooks of modules that a walk came through, whose gradients have a graph of their own."""
+    for node in running:
+        module = machine.called_back.get(node)
+        for hook in module.backward_hooks if module is not None else ():
+            made = machine.gradient_node(running)
+            gradient = machine.tensor()
+            if made.parents:
+                gradient.needs = YES if made.sure else MAYBE
+                gradient.leaf, gradient.node, made.output = False, made, gradient
+            machine.call(hook, [module, (gradient,), (gradient,)], {}, None)
 
 
 def _doubt(machine: Machine, roots: list[Tensor]) -> str:

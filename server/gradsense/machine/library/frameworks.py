@@ -103,6 +103,7 @@ def object_method(
             if isinstance(module, Instance):
                 module.forward_hooks = [h for h in module.forward_hooks if h is not hook]
                 module.pre_hooks = [h for h in module.pre_hooks if h is not hook]
+                module.backward_hooks = [h for h in module.backward_hooks if h is not hook]
         return (None,)
     if kind in ("DataLoader", "TensorDataset", "Dataset", "scheduler"):
         return (a_number() if name in ("__len__", "get_last_lr") else Unknown(data=True),)

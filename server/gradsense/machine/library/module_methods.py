@@ -193,12 +193,12 @@ def call(
         return instance
     if name in ("register_forward_hook", "register_forward_pre_hook"):
         (instance.forward_hooks if name == "register_forward_hook" else instance.pre_hooks).append(first)
-        handle = Instance("hook", None, machine.here(node))
-        handle.options = {"module": instance, "hook": first}
-        return handle
+        return _handle(machine, instance, first, node)
     if name in ("register_full_backward_hook", "register_full_backward_pre_hook"):
         instance.backward_hook = machine.here(node)
-        return Unknown(data=True, name="handle")
+        if name == "register_full_backward_hook":
+            instance.backward_hooks.append(first)
+        return _handle(machine, instance, first, node)
     if name in ("forward", "__call__"):
         return machine.forward(instance, arguments, keywords, node)
     if name == "get_parameter" or name == "get_submodule":
@@ -221,6 +221,13 @@ def call(
     if not instance.opaque and instance.kind is None and name.startswith("__"):
         return Unknown()
     return unknown.call_unknown(machine, Unknown(name=name, owner=instance), arguments, keywords, node)
+
+
+def _handle(machine: Machine, module: Instance, hook: Value, node: ast.AST | None) -> Instance:
+    """What `register_…_hook` returns: its `remove()` takes the hook away."""
+    handle = Instance("hook", None, machine.here(node))
+    handle.options = {"module": module, "hook": hook}
+    return handle
 
 
 def _state(machine: Machine, tensor: Tensor, node: ast.AST | None) -> Tensor:

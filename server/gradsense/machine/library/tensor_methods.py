@@ -306,11 +306,14 @@ def _view(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: di
 def _zero_method(machine: Machine, tensor: Tensor, arguments: list[Value], keywords: dict[str, Value]) -> Value:
     owner = tensor.gradient_of
     if owner is not None:
-        # `p.grad.zero_()` empties the gradient and leaves its tensor, with its graph if it has one.
+        # `p.grad.zero_()` empties the gradient and leaves its tensor, with its graph if it has one; so does
+        # `p.grad.data.zero_()`.
+        held = owner.gradient
         machine.zero_gradients([owner], keep=True)
-        if machine.graph_of(tensor) is not None and owner.gradient is not None:
-            in_place.write(machine, tensor, "zero")
-            owner.gradient = tensor
+        if held is not None and machine.graph_of(held) is not None and owner.gradient is not None:
+            if tensor is held:
+                in_place.write(machine, tensor, "zero")
+            owner.gradient = held
             return tensor
         machine.mark_write(tensor)
         return tensor
