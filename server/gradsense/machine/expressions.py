@@ -282,7 +282,7 @@ class Expressions(Calls):
         iterable = self.evaluate(node.value)
         handler = self._yield_handler()
         if handler is not None:
-            for item in self.items_of(iterable, node)[0][:4]:
+            for item in self.items_of(iterable, node)[0]:
                 handler(item)
         return None
 

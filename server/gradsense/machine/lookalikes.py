@@ -48,7 +48,7 @@ def _samples(machine: Machine) -> None:
     for walk in machine.walks:
         if walk.kind != "backward" or walk.root is None:
             continue
-        drawn = [cut for cut in walk.cuts if id(cut) in machine.drawn or cut.how == "normal"]
+        drawn = [cut for cut in walk.cuts if id(cut) in machine.samples or cut.how == "normal"]
         for cut in drawn:
             if cut.place.key not in seen and id(cut) not in machine.scored and _is_trained_beside(machine, cut, walk):
                 seen.add(cut.place.key)

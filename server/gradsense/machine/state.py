@@ -216,7 +216,7 @@ class State(Walking):
         # Methods `backward` of modules.
         self.own_backwards: list[Function] = []
         # Samples, by the ids of their cuts: of distributions that could have passed a gradient on.
-        self.drawn: dict[int, Cut] = {}
+        self.samples: dict[int, Cut] = {}
         # Those whose likelihood was computed with.
         self.scored: set[int] = set()
         # Dictionaries that look like a group of parameters.
@@ -378,7 +378,8 @@ class State(Walking):
             return
         if type(value) is Tensor and value.cuts and value.needs is NO:
             self._note_rebound(frame.variables.get(name), value, target)
-        elif type(value) is Instance and value.is_module and self.optimizers:
+        elif type(value) is Instance and value.is_module and self.optimizers and value_node is not None:
+            # The variable of a loop holds one layer after another.
             self.note_successor(frame.variables.get(name), value, target, "rebound")
         frame.variables[name] = value
         store = frame.stores[name] = self.note_store(value, "name", name, target, value_node, None)

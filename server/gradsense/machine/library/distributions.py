@@ -135,7 +135,7 @@ def method(
             shape = first
         made = machine.constant("sample", tensors, shape, "int64" if value.name == "Categorical" else "float32")
         if _is_reparameterizable(value) and made.cuts and made.cuts[-1].how == "sample":
-            machine.drawn[id(made.cuts[-1])] = made.cuts[-1]
+            machine.samples[id(made.cuts[-1])] = made.cuts[-1]
         return made
     if name in DIFFERENTIABLE:
         if name == "rsample" and not reparametrised and value.name in ("Categorical", "Bernoulli"):
