@@ -34,7 +34,7 @@ def main() -> int:
     options = parser.parse_args()
     console = Console()
     if options.show is not None:
-        console.print(generate(options.show).text, markup=False, highlight=False)
+        console.print(generate(options.show).text, markup=False, highlight=False, soft_wrap=True)
         return 0
     if options.judge is not None:
         outcome, comparison = judge(options.judge.read_text(encoding="utf-8"))
