@@ -155,6 +155,7 @@ def _predictions(target: Target, settings: Settings) -> list[Predicted]:
             finding.path,
             tuple(other.span.line for other in finding.related if other.path == finding.path),
             finding.rerun,
+            finding.behind,
         )
         for finding in checked.findings
         if finding.severity in (Severity.ERROR, Severity.WARNING)

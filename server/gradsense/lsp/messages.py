@@ -61,6 +61,7 @@ class FindingView:
         index: its number, the same in all analyses of one revision.
         path: the file, or the cell of the notebook, that it is in.
         rerun: whether it happens only when a cell is run again.
+        behind: whether an error comes before it, which has to be mended first.
     """
 
     index: int = field(compare=False, repr=False)
@@ -75,6 +76,7 @@ class FindingView:
     tags: tuple[str, ...]
     url: str | None
     rerun: bool = False
+    behind: bool = False
 
 
 @dataclass(frozen=True, slots=True)

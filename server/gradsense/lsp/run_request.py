@@ -167,7 +167,8 @@ def predictions_of(program: Program, path: str) -> list[Predicted]:
         if first is not None and finding.severity in _PREDICTING:
             others = [line for line in finding.related if line.path in starts]
             related = tuple(starts[line.path] + line.place.line for line in others)
-            found.append(Predicted(finding.code, first + finding.place.line, path, related, finding.rerun))
+            line = first + finding.place.line
+            found.append(Predicted(finding.code, line, path, related, finding.rerun, finding.behind))
     return found
 
 

@@ -84,6 +84,7 @@ class Views:
             tags=finding.tags,
             url=self._url_of(finding.code),
             rerun=finding.rerun,
+            behind=finding.behind,
         )
 
     def fix(self, index: int, finding: Finding, fix: Fix) -> FixView | None:

@@ -123,6 +123,7 @@ class Rule(Generic[E]):
             related=self._related(event, spot),
             expected=self.expected(event),
             rerun=event.rerun,
+            behind=event.behind is not None,
             growth=event.nodes_per_pass if isinstance(event, GraphGrows) else None,
             tags=("unnecessary",) if severity is Severity.HINT else (),
             make_fixes=lambda: _offered(self._working(event)),

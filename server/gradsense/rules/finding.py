@@ -51,6 +51,7 @@ class Finding:
         related: the other lines of the story, in the order they should be read.
         expected: the text of the exception that torch will raise, or None where it raises nothing.
         rerun: whether it happens only when a notebook's cell is run again.
+        behind: whether an error comes before it, which has to be mended first.
         growth: how many nodes of a graph are kept more each pass of a loop, where that is what it says.
         tags: LSP's diagnostic tags by their own names (`unnecessary`), for hints.
         make_fixes: builds the fixes when someone asks for them.
@@ -65,6 +66,7 @@ class Finding:
     related: tuple[Related, ...] = ()
     expected: str | None = None
     rerun: bool = False
+    behind: bool = False
     growth: int | None = None
     tags: tuple[str, ...] = ()
     make_fixes: Callable[[], tuple[Fix, ...]] = field(default=tuple, repr=False, compare=False)

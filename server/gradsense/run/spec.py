@@ -23,6 +23,7 @@ class Predicted:
         path: its file.
         related: the other lines of its story in that file.
         rerun: whether it happens only when a notebook's cell is run again.
+        behind: whether an error comes before it, which has to be mended first.
     """
 
     code: str
@@ -30,6 +31,7 @@ class Predicted:
     path: str
     related: tuple[int, ...] = ()
     rerun: bool = False
+    behind: bool = False
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,26 @@ if False:
     assert not any("not predicted" in note for note in report["notes"] + mended["notes"])
 
 
+def test_what_is_behind_an_error_waits_for_that_to_be_mended(probed: Probed, tmp_path: Path) -> None:
+    text = """
+import torch
+w = torch.ones(3, requires_grad=True)
+total = 0
+for step in range(4):
+    y = w.exp()
+    y += 1
+    y.sum().backward()
+    total += y.sum()
+"""
+    predictions = predicted(tmp_path, ("GS201", 7), ("GS102", 6), ("GS301", 9))
+    for behind in predictions[1:]:
+        behind["behind"] = True
+    report = probed(text, predictions=predictions)
+    assert verdicts(report) == ["confirmed", "not-reached", "not-reached"]
+    mended = probed(text.replace("y += 1", "y = y + 1"), predictions=predictions)
+    assert verdicts(mended) == ["refuted", "refuted", "confirmed"]
+
+
 def test_fault_that_was_not_predicted_is_said(probed: Probed) -> None:
     text = GROWING.format(what="loss")
     assert any("not predicted" in note for note in probed(text, predictions=[])["notes"])

@@ -30,7 +30,7 @@ def predictions(text: str, path: Path) -> list[dict[str, Any]]:
 
 def predicted(finding: Finding) -> Predicted:
     related = tuple(other.span.line for other in finding.related if other.path == finding.path)
-    return Predicted(finding.code, finding.span.line, finding.path, related, finding.rerun)
+    return Predicted(finding.code, finding.span.line, finding.path, related, finding.rerun, finding.behind)
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=list(RULES))

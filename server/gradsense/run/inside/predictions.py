@@ -26,15 +26,21 @@ def judge(predictions: Iterable[dict[str, Any]], report: dict[str, Any], sites: 
 
     Args:
         predictions: what was predicted, with code, path and line; and, each of them optional, `related`, further lines
-            of its story in that file, and `rerun`, whether it happens only when a cell is run again.
+            of its story in that file, `rerun`, whether it happens only when a cell is run again, and `behind`, whether
+            an error comes before it.
         report: what has happened.
         sites: which lines ran.
     """
     judged = [{**item, "verdict": _verdict(item, report, sites)} for item in predictions]
-    if any(item["verdict"] == "confirmed" for item in judged):
+    first = [item for item in judged if not item.get("behind")]
+    if any(item["verdict"] == "confirmed" for item in first):
+        for item in judged:
+            if item.get("behind") and report["outcome"] in ("raises", "nan"):
+                # The line may have run, but what is told of it comes once the error is mended.
+                item["verdict"] = "not-reached"
         return judged
     # The fault of a run is that of a story whose other lines it touched, where it touched no story's main line.
-    for item in judged:
+    for item in first:
         main = report["walk"] if item["code"] in RAISING else None
         here = sites.statement(main["path"], main["line"]) if main is not None else None
         related = [sites.statement(item["path"], line) for line in item.get("related") or ()]
