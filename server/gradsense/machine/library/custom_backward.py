@@ -37,7 +37,9 @@ def refusals(
     backward = cls.find("backward") if cls.has("backward") else None
     if backward is None:
         missing = not cls.has_unknown_base and not cls.has("vjp") and not cls.has("backward")
-        return Refusal("missing", Place(cls.source, cls.node), cls.name) if missing else None, None
+        return Refusal(
+            "missing", Place(cls.source, cls.node.bases[0] if cls.node.bases else cls.node), cls.name
+        ) if missing else None, None
     if not isinstance(backward, Function) or isinstance(backward.node, ast.Lambda):
         return None, None
     decorators = [_torch_name(machine, backward, d) for d in backward.node.decorator_list]
