@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Refusal, Tensor
 from gradsense.machine.ops.table import table
 from gradsense.machine.place import Place
-from gradsense.machine.trees import nodes_of
+from gradsense.machine.trees import nodes_of, notes
 from gradsense.machine.tri import NO
 from gradsense.machine.values import ClassValue, External, Function, Value
 
@@ -22,6 +23,7 @@ TRANSPARENT = frozenset("staticmethod once_differentiable custom_bwd".split())
 OF_TWO_FORMS = frozenset("max min median nanmedian where".split())
 # No tuple is divided, subtracted or multiplied as a matrix.
 OF_TENSORS = (ast.Div, ast.Sub, ast.MatMult, ast.Pow, ast.FloorDiv, ast.Mod)
+_RETURNED: WeakKeyDictionary[ast.AST, dict[int, tuple[ast.Return, int] | None]] = notes()
 ATTRIBUTES = frozenset("data T mT grad real imag".split())
 
 
@@ -72,12 +74,14 @@ def _count(
     arguments: list[Value],
 ) -> Refusal | None:
     """The first `return` of a backward, if every one of them gives a wrong number of gradients."""
-    body = _Body(machine, function, definition)
     wanted = len(arguments)
-    wrong = [(given, number) for given in body.returns if (number := body.number(given.value, wanted)) is not None]
-    if not body.returns or len(wrong) < len(body.returns):
+    known = _RETURNED.setdefault(definition, {})
+    if wanted not in known:
+        known[wanted] = _Body(machine, function, definition).first_wrong(wanted)
+    wrong = known[wanted]
+    if wrong is None:
         return None
-    given, number = wrong[0]
+    given, number = wrong
     idle = not any(isinstance(a, Tensor) and machine.needs_grad(a) is not NO for a in arguments[number:])
     spare = len(arguments[number:]) if idle else 0
     return Refusal("count", Place(function.source, given), cls.name, wanted, number, spare)
@@ -103,6 +107,11 @@ class _Body:
         self.context = arguments.args[0].arg if arguments.args else ""
         self.gradients = {a.arg for a in arguments.args[1:]}
         self.asked: set[str] = set()
+
+    def first_wrong(self, wanted: int) -> tuple[ast.Return, int] | None:
+        """The first `return` and how many gradients it gives, if each of them gives a wrong number."""
+        wrong = [(given, number) for given in self.returns if (number := self.number(given.value, wanted)) is not None]
+        return wrong[0] if wrong and len(wrong) == len(self.returns) else None
 
     def number(self, value: ast.expr | None, wanted: int) -> int | None:
         """How many gradients a returned value is, where that is known and not what is wanted."""
