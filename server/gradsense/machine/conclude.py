@@ -29,7 +29,7 @@ from gradsense.machine.graph_search import reachable_without
 from gradsense.machine.library import module_methods, optim
 from gradsense.machine.place import Epoch, Place, PlaceKey
 from gradsense.machine.story import holder, in_frame_of
-from gradsense.machine.trees import nodes_of
+from gradsense.machine.trees import definitions_in, nodes_of
 from gradsense.machine.tri import MAYBE, NO, YES
 from gradsense.machine.values import DictValue, Instance, Optimizer, parts_of
 
@@ -226,7 +226,22 @@ def _is_wanted(machine: Machine, cut: Cut, parameter: Tensor, stepped: list[Opti
         cut in t.cuts and _is_filled_in_vain(machine, t) for t in machine.raised
     ):
         return True
+    if _is_in_constructor(machine, cut):
+        return True
     return any(parameter in o.parameters and _is_named(machine, o, parameter) for o in stepped)
+
+
+def _is_in_constructor(machine: Machine, cut: Cut) -> bool:
+    """Whether all that a parameter is used for is a value that its module makes once, without a graph."""
+    module = machine.workspace.parsed(cut.place.source.path)
+    for found in definitions_in(module.tree) if module is not None else ():
+        methods = (
+            {m.name: m for m in found.body if isinstance(m, ast.FunctionDef)} if isinstance(found, ast.ClassDef) else {}
+        )
+        constructor = methods.get("__init__") if "forward" in methods else None
+        if constructor is not None and any(node is cut.place.node for node in nodes_of(constructor)):
+            return True
+    return False
 
 
 def _is_filled_in_vain(machine: Machine, tensor: Tensor) -> bool:

@@ -10,6 +10,11 @@ checkpoint with `use_reentrant=True` passes gradients on to what is inside only 
 distribution's `sample()` passes none on, its `rsample()` does: a VAE that draws its latent with the first trains the
 encoder by the divergence alone.
 
+A `detach()` or `no_grad` is meant as a rule, and told as information. It is a warning where the program shows that a
+gradient was wanted: nothing else that the optimizer holds learns, the call that makes the optimizer names the module,
+the value that was cut is told to require grad and nobody reads that gradient, a hook that looks at an output gives back
+the detached one, or a module's constructor computes once what `forward` should.
+
 ## Fails
 
 ```python
