@@ -184,7 +184,11 @@ def _never_reached(machine: Machine) -> None:
             lost = [n.accumulates for n in reached if n.accumulates in missing]
             if lost and lost[0] is not None:
                 event = NeverReached(place=walk.place, parameter=lost[0], cut=cut, walk=walk)
-                event.idle = any(lost[0] in o.parameters and all(map(_has_none, o.parameters)) for o in stepped)
+                event.idle = any(
+                    lost[0] in group and all(map(_has_none, group))
+                    for o in stepped
+                    for group in (o.parameters, *o.groups)
+                )
                 event.idle = event.idle and (cut.how != "no_grad" or seen_all)
                 seen.add(cut.place.key)
                 event.straight = _is_straight_through(machine, cut, lost[0])

@@ -613,7 +613,7 @@ class NeverReached(Event):
 
     Attributes:
         cut: where the graph that led to it ends.
-        idle: none of the optimizer's parameters ever gets a gradient.
+        idle: none of the optimizer's parameters, or of the parameter's group, ever gets a gradient.
         straight: the cut is that of a straight-through estimator, which passes by what the parameter made.
         wanted: the program says elsewhere that a gradient should get there, so that the cut cannot be meant.
     """

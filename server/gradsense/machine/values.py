@@ -435,10 +435,11 @@ class Optimizer:
 
     Attributes:
         fused: its steps do not bump versions.
+        groups: the parameters of each group that the program wrote.
         complete: whether all its parameters are known.
     """
 
-    __slots__ = ("complete", "fused", "made", "name", "parameters", "unknowns")
+    __slots__ = ("complete", "fused", "groups", "made", "name", "parameters", "unknowns")
 
     def __init__(self, name: str, parameters: list[Tensor], fused: bool, made: Place) -> None:
         self.name = name
@@ -447,6 +448,7 @@ class Optimizer:
         self.made = made
         self.complete = True
         self.unknowns: list[Unknown] = []
+        self.groups: list[list[Tensor]] = []
 
 
 class Distribution:

@@ -58,6 +58,7 @@ print(gate.weight.grad)
 - A detached copy beside a path that keeps its graph, a network that no optimizer holds, a target under `no_grad`.
 - A sample whose `log_prob` is a part of the loss, as in a policy gradient.
 - A straight-through estimator, `x + (x.round() - x).detach()`: the gradient goes past the rounding.
+- A frozen part whose parameters are among others of the optimizer. With a group of its own it is meant to be trained.
 
 ## Fixes
 

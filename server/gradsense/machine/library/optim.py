@@ -57,6 +57,13 @@ def parameters_of(machine: Machine, value: Value, depth: int = 0) -> tuple[list[
     return tensors, unknowns
 
 
+def _groups(machine: Machine, params: Value) -> list[list[Tensor]]:
+    """The parameters of each group, where the program writes groups."""
+    if not isinstance(params, ListValue) or not all(isinstance(group, DictValue) for group in params.items):
+        return []
+    return [parameters_of(machine, group)[0] for group in params.items]
+
+
 def make(
     machine: Machine, name: str, arguments: list[Value], keywords: dict[str, Value], node: ast.AST | None
 ) -> Value:
@@ -68,6 +75,7 @@ def make(
     made = Optimizer(name, list(dict.fromkeys(tensors)), keywords.get("fused") is True, machine.here(node))
     made.unknowns = unknowns
     made.complete = not unknowns
+    made.groups = _groups(machine, argument(arguments, keywords, 0, "params"))
     machine.trail.note("optimizer", id(node))
     machine.optimizers.append(made)
     return made
