@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 import { isOurs } from "./selectors";
 import { SECTION, setting } from "./settings";
-import { type Finding, type Mark, marksOf, type Role, RUN, SOURCES, touches } from "./story";
+import { type Finding, type Mark, marksOf, type Role, RUN, SOURCES, storiesAt } from "./story";
 
 const ROLES: readonly Role[] = ["saved", "written", "walked", "made"];
 const RENEW_MS = 60;
@@ -55,7 +55,7 @@ export class Gutter implements vscode.Disposable {
     const active = vscode.window.activeTextEditor;
     // What a run found out stands at its lines already, as inlay text.
     const ran = new Set(findings.filter(({ source }) => source === RUN).map(({ uri, line }) => `${uri}:${line}`));
-    const told = active ? findings.filter((found) => touches(found, ...placeOf(active))) : [];
+    const told = active ? storiesAt(findings, ...placeOf(active)) : [];
     const shown = wanted === "atCursor" ? told : findings;
     for (const editor of vscode.window.visibleTextEditors) {
       const words = told.flatMap(marksOf).filter(({ uri, line }) => !ran.has(`${uri}:${line}`));

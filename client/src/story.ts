@@ -60,8 +60,10 @@ export function marksOf(finding: Finding): Mark[] {
   return marks;
 }
 
-/** Whether a story has to do with a line: it is the finding's own, or one of its marks. */
-export function touches(finding: Finding, uri: string, line: number): boolean {
+/** The stories to tell at a line: those of the findings that stand on it, else those that come by it. */
+export function storiesAt<T extends Finding>(findings: readonly T[], uri: string, line: number): T[] {
   const here = (place: { uri: string; line: number }) => place.uri === uri && place.line === line;
-  return here(finding) || finding.related.some((related) => here(related) && roleOf(related.message));
+  const standing = findings.filter(here);
+  if (standing.length > 0) return standing;
+  return findings.filter(({ related }) => related.some((other) => here(other) && roleOf(other.message)));
 }

@@ -28,7 +28,7 @@ test("marks and words tell the rest of the story", () =>
     await editor.goTo(16, 9);
     for (const words of ["sigmoid saved it here", "written here", "walked here"]) await editor.tells(words);
     await editor.eventually(async () =>
-      assert.deepEqual(await editor.icons(), ["15 saved", "16 written", "31 walked"]),
+      assert.deepEqual(await editor.icons(), ["15 saved", "16 written", "17 saved", "18 made", "28 made", "31 walked"]),
     );
     await editor.shot("script-marks");
   }));

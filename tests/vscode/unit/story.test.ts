@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Finding, marksOf, roleOf, touches } from "../../../client/src/story";
+import { type Finding, marksOf, roleOf, storiesAt } from "../../../client/src/story";
 
 const WRITE: Finding = {
   uri: "file:///a.py",
@@ -43,8 +43,19 @@ test("a finding that is no write has no mark of its own", () => {
 });
 
 test("a story is told at each of its lines, and nowhere else", () => {
-  assert.ok(touches(WRITE, "file:///a.py", 16));
-  assert.ok(touches(WRITE, "file:///a.py", 36));
-  assert.ok(!touches(WRITE, "file:///b.py", 57));
-  assert.ok(!touches(WRITE, "file:///a.py", 17));
+  assert.deepEqual(storiesAt([WRITE], "file:///a.py", 16), [WRITE]);
+  assert.deepEqual(storiesAt([WRITE], "file:///a.py", 36), [WRITE]);
+  assert.deepEqual(storiesAt([WRITE], "file:///b.py", 57), []);
+  assert.deepEqual(storiesAt([WRITE], "file:///a.py", 17), []);
+});
+
+test("where a finding stands, others that come by the line are not told", () => {
+  const total: Finding = {
+    ...WRITE,
+    line: 38,
+    code: "GS301",
+    related: [{ uri: "file:///a.py", line: 16, message: "`add_` made here" }],
+  };
+  assert.deepEqual(storiesAt([total, WRITE], "file:///a.py", 16), [WRITE]);
+  assert.deepEqual(storiesAt([total, WRITE], "file:///a.py", 38), [total]);
 });
