@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gradsense.check import check_source
 from gradsense.syntax import Source
 from oracle import Oracle
@@ -132,3 +134,58 @@ def test_what_is_walked_together_with_something_unseen_is_walked(torch_oracle: O
     assert report.findings == []
     library = PLAYED.replace("torch.rand(4, 1)", "policy.weight * 2")
     assert torch_oracle.run(f"import torch\n{library}{TOGETHER}").kind != "raises"
+
+
+GIVEN = """\
+import numpy as np
+import torch
+
+
+class Agent:
+    def __init__(self, given):
+        self.held = {held}
+
+    def step(self, states):
+        states = torch.from_numpy(np.asarray(states, dtype=np.float32))
+        loss = ({value} + states).pow(2).mean()
+        loss.backward()
+"""
+CALLER = """
+
+from types import SimpleNamespace
+from torch import nn
+
+net = nn.Linear(3, 3)
+net.critic = net.forward
+weight = torch.ones(3, requires_grad=True)
+given = {given}
+Agent(given).step([[1.0, 2.0, 3.0]])
+"""
+
+
+@pytest.mark.parametrize(
+    ("held", "value", "given"),
+    [
+        ("given", "self.held(states)", "net"),
+        ("given", "self.held.critic(states)", "net"),
+        ("given()", "self.held(states)", "lambda: net"),
+        ("given.make()", "self.held.critic(states)", "SimpleNamespace(make=lambda: net)"),
+        ("given['net']", "self.held(states)", "{'net': net}"),
+        ("given.get('net')", "self.held(states)", "{'net': net}"),
+        ("[one for one in given][0]", "self.held(states)", "[net]"),
+        ("given", "self.held * states", "weight"),
+        ("given.weight", "states @ self.held", "SimpleNamespace(weight=torch.eye(3, requires_grad=True))"),
+        ("given.weight", "torch.exp(self.held)", "SimpleNamespace(weight=weight)"),
+        ("-given[0]", "2 * self.held", "[weight]"),
+    ],
+)
+def test_what_a_constructor_is_given_may_have_a_graph(held: str, value: str, given: str, torch_oracle: Oracle) -> None:
+    text = GIVEN.format(held=held, value=value)
+    assert torch_oracle.run(text + CALLER.format(given=given)).kind == "clean"
+    assert [f.message for f in check_source(Source.from_text("agent.py", text)).findings if f.expected] == []
+
+
+def test_what_a_constructor_makes_itself_is_known(torch_oracle: Oracle) -> None:
+    text = GIVEN.format(held="torch.ones(3)", value="self.held * states")
+    assert torch_oracle.run(text + CALLER.format(given="0")).kind == "raises"
+    assert [f.code for f in check_source(Source.from_text("agent.py", text)).findings if f.expected] == ["GS401"]

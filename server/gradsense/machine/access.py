@@ -375,7 +375,7 @@ class Access(State):
             # It is a network, then.
             self.trail.note(name, id(self.node))
         result = Unknown(data=value.data and not value.number, name=name, sources=value.sources, owner=value)
-        result.parameter = value.parameter
+        result.configuration, result.parameter = value.configuration, value.parameter
         if name in ("shape", "device", "dtype", "ndim"):
             result.number = True
             result.data = True
@@ -598,7 +598,9 @@ class Access(State):
         if isinstance(value, Unknown):
             if isinstance(index, (int, str)):
                 return self.part_of(value, index)
-            return Unknown(number=value.number, data=value.data, sources=value.sources)
+            part = Unknown(number=value.number, data=value.data, sources=value.sources)
+            part.configuration = value.configuration
+            return part
         if isinstance(value, (ClassValue, External)):
             return value
         if value is None:
@@ -699,7 +701,7 @@ class Access(State):
         """A part of an unknown."""
         site = (value.site, index) if value.site is not None else None
         part = Unknown(number=value.number, data=value.data, site=site, sources=value.sources)
-        part.parameter = value.parameter
+        part.configuration, part.parameter = value.configuration, value.parameter
         part.arguments = value.arguments
         if site is not None and self.knowledge.facts.get(site):
             return self.result_of_unknown_call(site, value.sources)

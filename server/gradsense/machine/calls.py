@@ -224,7 +224,7 @@ class Calls(Iteration):
             if known is not None:
                 return known
         value = Unknown(name=argument.arg, data=function.name == "__init__")
-        value.parameter = not value.data
+        value.configuration, value.parameter = value.data, not value.data
         return value
 
     def from_annotation(self, annotation: ast.expr, scope: Frame) -> Value:

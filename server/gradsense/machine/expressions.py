@@ -355,7 +355,9 @@ class Expressions(Calls):
                 return +value
             return ~value if isinstance(value, int) else a_number()
         if isinstance(value, Unknown):
-            return Unknown(number=value.number, data=value.data, sources=value.sources)
+            result = Unknown(number=value.number, data=value.data, sources=value.sources)
+            result.configuration = value.configuration
+            return result
         if value is None:
             self.use_of_none()
         return Unknown()
@@ -443,6 +445,7 @@ class Expressions(Calls):
                 sources=tuple(t for u in unknowns for t in u.sources)[:4],
             )
             result.arguments = tuple(unknowns)
+            result.configuration = any(u.configuration for u in unknowns)
             arrays = all(u.data for u in unknowns) and not any(isinstance(v, (Tensor, Instance)) for v in (left, right))
             result.cut = next((u.cut for u in unknowns if u.cut is not None), None) if numbers or arrays else None
             if left is None or right is None:

@@ -139,10 +139,13 @@ class Iteration(Access):
         if isinstance(value, GeneratorValue):
             return list(self.run_generator(value)), True
         if isinstance(value, Unknown):
-            return [
-                Unknown(data=value.data, number=value.number, sources=value.sources) for _ in range(self.passes)
-            ], False
+            return [self._drawn_from(value) for _ in range(self.passes)], False
         return [Unknown() for _ in range(self.passes)], False
+
+    def _drawn_from(self, value: Unknown) -> Unknown:
+        drawn = Unknown(data=value.data, number=value.number, sources=value.sources)
+        drawn.configuration = value.configuration
+        return drawn
 
     def _mapped(self, function: Value, row: Iterable[Value], node: ast.AST | None) -> Lazy:
         return Lazy(lambda: self.call(function, [self.force(x) for x in row], {}, node))

@@ -177,8 +177,7 @@ class Likeness:
         return (a.enabled, a.inference, a.previous) == (b.enabled, b.inference, b.previous)
 
     def _unknowns(self, a: Unknown, b: Unknown) -> bool:
-        facts = (a.number, a.data, a.name, a.parameter, a.cut is None, _columns(a.site))
-        if facts != (b.number, b.data, b.name, b.parameter, b.cut is None, _columns(b.site)):
+        if _facts(a) != _facts(b):
             return False
         return (
             a.cut is None
@@ -249,3 +248,9 @@ _COMPARISONS: dict[type, Any] = {
     DictValue: Likeness._dictionaries,
     Instance: Likeness._objects,
 }
+
+
+def _facts(value: Unknown) -> tuple[object, ...]:
+    """What is known of an unknown by itself."""
+    known = (value.number, value.data, value.configuration, value.name, value.parameter)
+    return (*known, value.cut is None, _columns(value.site))

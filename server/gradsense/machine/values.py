@@ -39,6 +39,8 @@ class Unknown:
         site: identifies the call it came from, so that a later use can tell what it must have been.
         number: known to be a number, string or other plain data: it carries no graph and indexes make views.
         data: known to come from data or configuration: it carries no graph.
+        configuration: what a constructor's caller gave that is not seen, or a part of it. It may be a network or a
+            weight all the same: no error rests on its having no graph.
         name: the attribute or variable, for messages and for library names.
         sources: the tensors that went into the call; the result may depend on them.
         parameter: a parameter of a function that was run by itself.
@@ -50,6 +52,7 @@ class Unknown:
         "alias",
         "arguments",
         "attributes",
+        "configuration",
         "cut",
         "data",
         "name",
@@ -77,6 +80,7 @@ class Unknown:
         self.site = site
         self.sources = sources
         self.owner = owner
+        self.configuration = False
         self.parameter = False
         self.arguments: tuple[Unknown, ...] = ()
         self.attributes: dict[str, Value] = {}

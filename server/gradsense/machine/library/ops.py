@@ -221,13 +221,17 @@ def run_row(machine: Machine, row: OpRow, bound: dict[str, object], shape: Shape
     )
     others = [t for n, group in tensors.items() if not _differentiable(row, n) for t in group]
     plans.note_origin(made[0], row, tensors, others)
-    if made[0].needs is NO and any(isinstance(v, Unknown) and not v.number and not v.data for v in bound.values()):
-        # What we do not see may well have a graph.
+    if made[0].needs is NO and any(map(_may_have_graph, bound.values())):
         made[0].origin = "unknown"
     if len(made) == 1:
         return made[0]
     fields = FIELDS.get(row.name)
     return NamedTuple.of(made, fields) if fields and len(fields) == len(made) else tuple(made)
+
+
+def _may_have_graph(value: object) -> bool:
+    """Whether it is something unseen that may well have a graph, such as a weight that a constructor was given."""
+    return isinstance(value, Unknown) and not value.number and (not value.data or value.configuration)
 
 
 # Given probabilities as the target, it multiplies them by the weights.
@@ -449,8 +453,11 @@ def arithmetic(machine: Machine, name: str, left: Value, right: Value) -> Value:
     """An operator with at least one tensor."""
     result = _arithmetic(machine, name, left, right)
     number = right if isinstance(left, Tensor) else left
-    if type(number) is Unknown and number.cut is not None and isinstance(result, Tensor):
-        _cut_by_number(result, number.cut)
+    if type(number) is Unknown and isinstance(result, Tensor):
+        if number.cut is not None:
+            _cut_by_number(result, number.cut)
+        elif result.needs is NO and _may_have_graph(number):
+            result.origin = "unknown"
     return result
 
 

@@ -200,6 +200,7 @@ def deepcopy(machine: Machine, value: Value, memo: dict[int, Value]) -> Value:
         copied = tuple(deepcopy(machine, v, memo) for v in value)
     elif isinstance(value, Unknown):
         copied = Unknown(number=value.number, data=value.data, name=value.name, site=value.site, sources=value.sources)
+        copied.configuration = value.configuration
     elif isinstance(value, Instance):
         copied = Instance(value.kind, value.cls, value.made)
         memo[id(value)] = copied

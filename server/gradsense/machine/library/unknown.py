@@ -40,6 +40,11 @@ PASSING = frozenset(
     gather expand repeat masked_fill clone add mul sub div mm bmm unbind select narrow index_select detach
     half double""".split()
 )
+# Calls of a part of the configuration that give another part; what else it may be asked for may be a network.
+READING = frozenset(
+    """get pop setdefault items keys values copy getint getfloat getboolean split strip lower upper format join
+    startswith endswith replace index count""".split()
+)
 FORWARDING = frozenset(("forward", "loss", "module", "compute_loss", "__call__", "training_step", "model"))
 
 
@@ -97,8 +102,10 @@ def call_unknown(
             machine.learn_graph(carrier)
     if site is not None and facts.get(site):
         return machine.result_of_unknown_call(site, sources)
-    data = isinstance(function, Unknown) and function.data
+    configuration = isinstance(function, Unknown) and function.configuration
+    data = isinstance(function, Unknown) and function.data and (not configuration or name in READING)
     result = Unknown(data=data, site=site, sources=sources, name=name)
+    result.configuration = data and configuration
     result.arguments = carriers[:6]
     return result
 
