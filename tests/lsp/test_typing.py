@@ -248,3 +248,59 @@ def test_a_key_that_interrupts_a_run_of_the_program_has_nothing_else_run_again(m
         desk.see(Stage.LOOK)
         assert run == ["forward"]
     assert patience > 15, "nothing was interrupted"
+
+
+COUNTS = """\
+import torch
+from torch import exp as grown
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, gradient):
+        given = grown(gradient)
+        return given
+
+x = torch.randn(3, requires_grad=True)
+Scale.apply(x, 3.0).sum().backward()
+"""
+DRAWN = """\
+import torch
+from torch import nn
+
+net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 4))
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+rows = torch.randn(3, 2, 3)
+outs = (torch.exp(net(x)) for x in rows)
+# Nothing else.
+for y in outs:
+    optimizer.zero_grad()
+    y.sum().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "differ"),
+    [
+        # What a name in an untouched function means is told by the module level.
+        (COUNTS, "from torch import exp as grown", "from elsewhere import grown", True),
+        # Whether a loop alone draws from a generator is told by the statements around.
+        (DRAWN, "# Nothing else.", "outs = list(outs)", True),
+        (DRAWN, "# Nothing else.", "def rest():\n    return list(outs)", False),
+    ],
+)
+@pytest.mark.parametrize("back", [False, True])
+def test_what_was_found_out_about_the_old_text_is_forgotten(
+    text: str, old: str, new: str, differ: bool, back: bool
+) -> None:
+    first, second = (text.replace(old, new), text) if back else (text, text.replace(old, new))
+    desk = Desk(first)
+    before = set(desk.shown(Stage.WHOLE))
+    desk.text, desk.revision = second, 1
+    after = set(desk.shown(Stage.WHOLE))
+    assert after == set(Desk(second).shown(Stage.WHOLE))
+    assert (before != after) is differ

@@ -57,6 +57,33 @@ def test_all_is_said_at_once(case: Case) -> None:
         assert bool(BEHIND.match(finding.message)) is (finding.severity is Severity.WARNING)
 
 
+METHOD = """\
+class Gate(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = nn.Linear(3, 2)
+
+    def look(self, x):
+        gate = torch.exp(self.inner(x))
+        gate += 1
+        gate.sum().backward()
+        print(gate.numpy())
+
+
+w = torch.zeros(3, requires_grad=True)
+w += 1
+print(w.numpy())
+"""
+
+
+def test_a_method_that_nobody_calls_has_its_own_first_error() -> None:
+    text = HEAD + METHOD
+    lines = {line.strip(): number for number, line in enumerate(text.splitlines(), 1)}
+    told = {line_of(text, f): BEHIND.match(f.message) for f in aloud(text)}
+    first = {line: int(re.findall(r"\d+", match[0])[0]) for line, match in told.items() if match}
+    assert first == {"print(gate.numpy())": lines["gate += 1"], "print(w.numpy())": lines["w += 1"]}
+
+
 @pytest.mark.parametrize("case", read(), ids=lambda case: case.name)
 def test_torch_raises_one_after_another(case: Case, torch_oracle: Oracle) -> None:
     """The error is what torch raises; once it is mended, each of the others is found as if it had stood alone."""

@@ -138,6 +138,8 @@ def _dead_terms(machine: Machine) -> None:
             continue
         if not leaves or not walk.used_leaves or walk.used_leaves & set(leaves):
             continue
+        if not machine.given_away.isdisjoint(leaves):
+            continue
         if any(not n.sure for n in machine.below([machine.edge(term)])):
             continue
         cut = term.cuts[-1] if term.cuts else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from gradsense.machine.trees import nodes_of, notes
+from gradsense.syntax.live import outermost_functions
 
 # They ask what they are given for an item when they are asked for one.
 PASSING_ON = frozenset("enumerate zip map iter tqdm".split())
@@ -19,10 +20,14 @@ def drawn_by(iterable: ast.expr) -> list[ast.expr]:
 
 
 def only_looped_over(scope: ast.AST) -> frozenset[str]:
-    """The variables of a function, or of a file, that are read only as what loops draw from."""
+    """The variables of a function, or of a module level, that are read only as what loops draw from."""
     known: frozenset[str] | None = _LOOPED_OVER.get(scope)
     if known is None:
         nodes = nodes_of(scope)
+        if isinstance(scope, ast.Module):
+            # What the module level comes to does not hang on functions that it does not enter.
+            inside = {id(part) for function in outermost_functions(scope.body) for part in nodes_of(function)}
+            nodes = [node for node in nodes if id(node) not in inside]
         loops = [node for node in nodes if isinstance(node, (ast.For, ast.AsyncFor))]
         drawn = {id(part) for loop in loops for part in drawn_by(loop.iter)}
         read = [node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]

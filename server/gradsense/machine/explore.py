@@ -17,7 +17,7 @@ from gradsense.machine.modules import Workspace
 from gradsense.machine.outcomes import Exploration, Facts, Outcome
 from gradsense.machine.paths import Paths
 from gradsense.machine.state import Knowledge
-from gradsense.machine.trees import declares_globals, definitions_in, forget, is_main_guard
+from gradsense.machine.trees import declares_globals, definitions_in, forget, forget_level, is_main_guard
 from gradsense.machine.units import Unit, assigns_anew, units_of
 from gradsense.machine.values import origin_of
 from gradsense.syntax.parse import ParsedModule
@@ -106,6 +106,7 @@ class Explorer:
         self._known_units = None
         self._level.drop_made()
         forget(functions)
+        forget_level(self.program.tree)
         methods_too = assigns_anew(self.program.tree, functions)
         # What is defined in them may be called by others.
         functions = {part for function in functions for part in definitions_in(function)}

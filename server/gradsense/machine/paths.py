@@ -130,7 +130,8 @@ class Paths:
     ) -> Machine:
         """Runs one path to its conclusion, or on behind the errors that it meets, as if they were mended."""
         machine = self.machine(forced, deadline)
-        machine.passes_errors = passes_errors
+        # What comes behind an error of the module level is told of the module level.
+        machine.passes_errors = passes_errors and unit is None
         level = self.level
         if unit is None or not level.put_into(machine):
             machine.run_program(leaves_out=level.leaves_out if unit is not None else None)
@@ -138,6 +139,7 @@ class Paths:
                 level.keep(machine)
         if unit is not None:
             machine.forget_module_level()
+            machine.passes_errors = passes_errors
             run: Callable[[], None] | None = runner(machine, unit, level)
             if run is not None:
                 machine.run_unit(run)

@@ -205,6 +205,8 @@ class State(Walking):
         # Modules that took another's place after an optimizer had its parameters: the new one, the optimizer, where,
         # and whether as an attribute (`replaced`) or as a variable (`rebound`).
         self.replaced: list[tuple[Instance, Optimizer, Place, str]] = []
+        # Leaves that unseen code was given in a list or the like: it may be an optimizer of another library.
+        self.given_away: set[Tensor] = set()
         # Parameters that a module got after an optimizer was made, and where.
         self.late: list[tuple[Tensor, Place]] = []
         # Tensors that `requires_grad_()` made leaves of a graph of their own, where one had ended.
@@ -213,6 +215,8 @@ class State(Walking):
         self.asked: list[tuple[Place, tuple[Tensor, ...]]] = []
         # Cuts by hooks that look at an output and give back another.
         self.watched: set[PlaceKey] = set()
+        # What each `backward` of a Function returns if it is too few or too many, by how many gradients are wanted.
+        self.returned: dict[tuple[ast.AST, int], tuple[ast.Return, int] | None] = {}
         # Methods `backward` of modules.
         self.own_backwards: list[Function] = []
         # Samples, by the ids of their cuts: of distributions that could have passed a gradient on.
@@ -495,6 +499,9 @@ class State(Walking):
                     self.escaped.append(node)
                 elif value.needs is not NO:
                     self._hand_on()
+                    if depth and value not in self.given_away:
+                        self.trail.note("given away", id(value.made.node))
+                        self.given_away.add(value)
             elif isinstance(value, (Function, BoundMethod, Optimizer)) or (
                 isinstance(value, Instance) and (value.is_module or value.cls is not None)
             ):

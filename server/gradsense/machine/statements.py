@@ -594,6 +594,9 @@ class Statements(Expressions):
                     pass
                 except BreakSignal:
                     left = True
+                    if isinstance(core, ListValue):
+                        # The rest of an iterator is still to be taken.
+                        core.used_up = None
                     break
                 self.epoch = (*outer, (loop, number))
                 tracker.pass_done()

@@ -31,6 +31,12 @@ def forget(definitions: Iterable[ast.AST]) -> None:
                 kept.pop(node, None)
 
 
+def forget_level(tree: ast.Module) -> None:
+    """Drops what was found out about a module level that changed in place."""
+    for kept in _NOTES:
+        kept.pop(tree, None)
+
+
 def definitions_in(definition: ast.AST) -> list[ast.AST]:
     """A function, and the functions and classes that are defined in it."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)

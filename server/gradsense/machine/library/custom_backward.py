@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
 from gradsense.machine.frames import Frame
 from gradsense.machine.graph import Refusal, Tensor
 from gradsense.machine.ops.table import table
 from gradsense.machine.place import Place
-from gradsense.machine.trees import nodes_of, notes
+from gradsense.machine.trees import nodes_of
 from gradsense.machine.tri import NO
 from gradsense.machine.values import ClassValue, External, Function, Value
 
@@ -23,7 +22,6 @@ TRANSPARENT = frozenset("staticmethod once_differentiable custom_bwd".split())
 OF_TWO_FORMS = frozenset("max min median nanmedian where".split())
 # No tuple is divided, subtracted or multiplied as a matrix.
 OF_TENSORS = (ast.Div, ast.Sub, ast.MatMult, ast.Pow, ast.FloorDiv, ast.Mod)
-_RETURNED: WeakKeyDictionary[ast.AST, dict[int, tuple[ast.Return, int] | None]] = notes()
 ATTRIBUTES = frozenset("data T mT grad real imag".split())
 
 
@@ -75,10 +73,11 @@ def _count(
 ) -> Refusal | None:
     """The first `return` of a backward, if every one of them gives a wrong number of gradients."""
     wanted = len(arguments)
-    known = _RETURNED.setdefault(definition, {})
-    if wanted not in known:
-        known[wanted] = _Body(machine, function, definition).first_wrong(wanted)
-    wrong = known[wanted]
+    # Kept for this path alone: what the names in it mean is told elsewhere, and may be told anew there.
+    key = (definition, wanted)
+    if key not in machine.returned:
+        machine.returned[key] = _Body(machine, function, definition).first_wrong(wanted)
+    wrong = machine.returned[key]
     if wrong is None:
         return None
     given, number = wrong
