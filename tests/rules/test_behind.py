@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gradsense.check import check_source
+from gradsense.machine.limits import MOST_ERRORS
 from gradsense.rules.finding import Finding, Severity
 from gradsense.syntax import Source, apply_edits
 from oracle import Oracle
@@ -105,6 +106,21 @@ def test_torch_raises_one_after_another(case: Case, torch_oracle: Oracle) -> Non
         now = {(f.code, line_of(text, f)) for f in aloud(text)}
         assert {told for told in behind if told[1] in still} <= now
     assert torch_oracle.run(text).kind == "clean", text
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    ["w = torch.zeros(3, requires_grad=True)\n", "x = torch.ones(3, requires_grad=True)\ntotal = 0\n"],
+    ids=["statements", "one walk"],
+)
+def test_of_very_many_errors_the_first_are_told(hostile: str) -> None:
+    for number in range(2 * MOST_ERRORS):
+        one = f"y{number} = torch.exp(x)\ny{number} += 1\ntotal = total + y{number}\n"
+        hostile += one if "total" in hostile else "w += 1\n"
+    hostile += "total.sum().backward()\n" if "total" in hostile else ""
+    found = aloud(HEAD + hostile)
+    assert len(found) == MOST_ERRORS
+    assert [finding.severity for finding in found].count(Severity.ERROR) == 1
 
 
 def _touched(fault: Finding) -> set[int]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from gradsense.machine import strides
 from gradsense.machine.events import Event, InferenceTensorUsed, LeafWritten, SharedWritten, ViewWritten
 from gradsense.machine.graph import MAX_CUTS, Cut, Node, Saved, Shape, Storage, Store, Strides, Tensor, Write
+from gradsense.machine.limits import MOST_ERRORS
 from gradsense.machine.place import Epoch, Place
 from gradsense.machine.trail import Trail
 from gradsense.machine.tri import MAYBE, NO, YES, Tri, any_of
@@ -85,10 +86,11 @@ class Books:
     # Whether a path goes on behind an error as if that were mended, and the first that it went past.
     passes_errors = False
     passed: Event | None = None
+    errors_passed = 0
 
     def is_passed_by(self, error: Event) -> bool:
         """Whether the path goes on behind an error as if it were mended."""
-        return self.passes_errors and not error.caught
+        return self.passes_errors and not error.caught and self.errors_passed < MOST_ERRORS
 
     def report(self, event: Event) -> None:
         """Notes an event; ends the path where it surely raises.
@@ -108,6 +110,7 @@ class Books:
             key = event.key
             if not any(known.key == key for known in self.events[-40:]):
                 self.events.append(event)
+                self.errors_passed += event.sure and self.is_passed_by(event)
             if event.sure and event.ends:
                 if self.is_passed_by(event):
                     self.passed = self.passed or event

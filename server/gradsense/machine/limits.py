@@ -59,3 +59,5 @@ LONGEST_TEXT = 4_096
 MOST_BITS = 62
 # A tensor is split into so many parts at most, and a layer made of so many others.
 MOST_PARTS = 300
+# Errors of one path that it goes on behind: each is compared with all before it, and begins a walk anew.
+MOST_ERRORS = 100

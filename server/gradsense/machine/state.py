@@ -221,8 +221,8 @@ class State(Walking):
         self.own_backwards: list[Function] = []
         # Samples, by the ids of their cuts: of distributions that could have passed a gradient on.
         self.samples: dict[int, Cut] = {}
-        # Those whose likelihood was computed with.
-        self.scored: set[int] = set()
+        # Those whose likelihood was computed with, by the ids of their cuts.
+        self.scored: dict[int, Cut] = {}
         # Dictionaries that look like a group of parameters.
         self.groups: list[DictValue] = []
         # The last `.grad` that was read as None.

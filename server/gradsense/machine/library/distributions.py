@@ -147,7 +147,7 @@ def method(
     if name == "log_prob":
         at = [a for a in arguments if isinstance(a, Tensor)]
         if any(machine.needs_grad(t) is not NO for t in tensors):
-            machine.scored.update(id(cut) for a in at for cut in a.cuts)
+            machine.scored.update((id(cut), cut) for a in at for cut in a.cuts)
         shape = at[0].shape if at and value.name != "Independent" else None
         saved: list[tuple[Tensor | int, bool]] = []
         if value.name == "Normal":
