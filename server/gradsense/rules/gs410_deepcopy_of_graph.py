@@ -68,7 +68,7 @@ class DeepcopyOfGraphRule(Rule[DeepcopyOfGraph]):
     outcome = "raises"
 
     def message(self, event: DeepcopyOfGraph) -> str:
-        if event.spot is not event.place:
+        if event.spot.key != event.place.key:
             name = f"`{event.store.name}`" if event.store is not None else "the weight that a hook computes"
             copied = line_of(event.place, event.culprit)
             return f"{name} is no leaf, and what has it is deep-copied on {copied}, which only leaves can be"
@@ -76,7 +76,7 @@ class DeepcopyOfGraphRule(Rule[DeepcopyOfGraph]):
 
     def related(self, event: DeepcopyOfGraph) -> Iterable[tuple[Place, str]]:
         yield event.tensor.made, "made here"
-        if event.spot is not event.place:
+        if event.spot.key != event.place.key:
             yield event.place, "copied here"
 
     def expected(self, event: DeepcopyOfGraph) -> str | None:
