@@ -1,4 +1,4 @@
-"""What code that nobody reads may walk: a graph that it got hold of is not said to be of no use."""
+"""What code that nobody reads may do with what it got hold of: walk a graph, or step parameters."""
 
 from __future__ import annotations
 
@@ -189,3 +189,41 @@ def test_what_a_constructor_makes_itself_is_known(torch_oracle: Oracle) -> None:
     text = GIVEN.format(held="torch.ones(3)", value="self.held * states")
     assert torch_oracle.run(text + CALLER.format(given="0")).kind == "raises"
     assert [f.code for f in check_source(Source.from_text("agent.py", text)).findings if f.expected] == ["GS401"]
+
+
+OPTIMIZERS = """\
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+body, head = nn.Linear(3, 4), nn.Linear(3, 2)
+before = head.weight.detach().clone()
+first = torch.optim.SGD(body.parameters(), lr=0.1)
+second = eval("torch.optim.AdamW")({given}, lr=0.1)
+for step in range(3):
+    x = torch.randn(5, 3)
+    loss = body(x).pow(2).mean() + head(x).pow(2).mean()
+    first.zero_grad()
+    second.zero_grad()
+    loss.backward()
+    first.step()
+    second.step()
+assert head.weight.equal(before) is {still}
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "still"),
+    [
+        ("head.parameters()", False),
+        ("[p for _, p in head.named_parameters()]", False),
+        ("[{'params': head.parameters(), 'weight_decay': 0.1}]", False),
+        ("body.parameters()", True),
+    ],
+)
+def test_an_optimizer_of_another_library_may_step_what_it_is_given(
+    given: str, still: bool, torch_oracle: Oracle
+) -> None:
+    text = OPTIMIZERS.format(given=given, still=still)
+    assert torch_oracle.run(text).kind == "clean"
+    assert [f.code for f in check_source(Source.from_text("train.py", text)).findings] == ["GS407"] * still
