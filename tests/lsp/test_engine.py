@@ -51,6 +51,37 @@ y = activate(x)
 y.sum().backward()
 """
 
+REGISTRY = """\
+LAYERS = {}
+
+
+def register(cls):
+    LAYERS[cls.__name__] = cls
+    return cls
+"""
+LAYERS = """\
+import torch
+from torch import nn
+from registry import register
+from models import activate
+
+
+@register
+class Gate(nn.Module):
+    def forward(self, x):
+        y = activate(x)
+        y += 1
+        return y
+"""
+BUILD = """\
+import torch
+import layers
+from registry import LAYERS
+
+gate = LAYERS["Gate"]()
+gate(torch.ones(3, requires_grad=True)).sum().backward()
+"""
+
 
 @pytest.fixture
 def engine() -> AnalysisEngine:
@@ -192,3 +223,18 @@ def test_a_finding_leads_to_its_rules_page_on_this_machine(engine: AnalysisEngin
     assert finding.url is not None and finding.url.startswith("file:")
     page = Path(url2pathname(urlsplit(finding.url).path)).read_text(encoding="utf-8")
     assert f"# {finding.code} {finding.name}\n" in page
+
+
+def test_what_a_file_enters_into_a_registry_is_there_after_an_edit(engine: AnalysisEngine, tmp_path: Path) -> None:
+    files = {"registry.py": REGISTRY, "models.py": MODELS, "layers.py": LAYERS, "build.py": BUILD}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    root, build = str(tmp_path), str(tmp_path / "build.py")
+    assert codes(analyse(engine, build, BUILD, root=root)) == ["GS201"]
+    for revision, touched in enumerate(("models.py", "layers.py", "registry.py", "build.py"), 1):
+        edited = files[touched] + "z = 1\n"
+        analyse(engine, str(tmp_path / touched), edited, revision, root=root)
+        if touched != "build.py":
+            assert codes(analyse(engine, build, BUILD, revision, root=root)) == ["GS201"], touched
+        else:
+            assert codes(analyse(engine, build, edited, revision + 1, root=root)) == ["GS201"]

@@ -223,6 +223,9 @@ class Shelf:
             if part is None or any(machine.loaded[p] is not module for p, module in part.modules.items()):
                 return False
             needs.update(dict.fromkeys(part.parts))
+        if any(part.heap.changed() for part in needs):
+            # It entered something there, as a class into a registry, which is undone when that is taken again.
+            return False
         modules = {p: machine.loaded[p] for p in loading.circle}
         heap = Heap([module.frame for module in modules.values()], self._ids)
         if not heap.static:
