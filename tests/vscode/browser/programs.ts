@@ -38,6 +38,9 @@ for step in range(5):
 print(running)
 `;
 
+/** What the margin shows beside it: the story of the first fault, and of the second walk behind it. */
+export const FOUR_MARKS = ["15 saved", "16 written", "17 saved", "18 made", "28 made", "31 walked"];
+
 /** A notebook with code cells. */
 export function notebook(...cells: string[]): string {
   const made = cells.map((source, index) => ({
