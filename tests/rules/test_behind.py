@@ -133,10 +133,10 @@ def _faults() -> list[Program]:
     return [program for program in read_all() if program.outcome == "raises" and not program.others]
 
 
-@pytest.mark.parametrize("part", range(8))
-def test_what_is_behind_comes_to_light_when_the_error_is_mended(part: int) -> None:
+def test_what_is_behind_comes_to_light_when_the_error_is_mended() -> None:
     """Of every fault of the pairs: what is said to be behind it is found in the program without it."""
-    for program in _faults()[part::8]:
+    looked_at = 0
+    for program in _faults():
         text = program.main
         found = aloud(text)
         behind = [finding for finding in found if BEHIND.match(finding.message)]
@@ -146,5 +146,7 @@ def test_what_is_behind_comes_to_light_when_the_error_is_mended(part: int) -> No
                 continue
             mended = apply_edits(text, fault.fixes[0].edits)
             if line_of(text, told) in {line.strip() for line in mended.splitlines()}:
+                looked_at += 1
                 now = {line_of(mended, f) for f in aloud(mended)}
                 assert line_of(text, told) in now, f"{program.id}: {told.message}\n{mended}"
+    assert looked_at > 3, "hardly anything is said to be behind an error"

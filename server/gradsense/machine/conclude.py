@@ -228,9 +228,7 @@ def _is_straight_through(machine: Machine, cut: Cut, parameter: Tensor) -> bool:
 
 def _is_wanted(machine: Machine, cut: Cut, parameter: Tensor, stepped: list[Optimizer]) -> bool:
     """Whether the program shows that a cut was not meant to keep the gradient from a parameter."""
-    if cut.place.key in machine.watched or any(
-        cut in t.cuts and _is_filled_in_vain(machine, t) for t in machine.raised
-    ):
+    if cut.place.key in machine.watched or any(cut in t.cuts and _is_filled_in_vain(t) for t in machine.raised):
         return True
     if _is_in_constructor(machine, cut):
         return True
@@ -250,7 +248,7 @@ def _is_in_constructor(machine: Machine, cut: Cut) -> bool:
     return False
 
 
-def _is_filled_in_vain(machine: Machine, tensor: Tensor) -> bool:
+def _is_filled_in_vain(tensor: Tensor) -> bool:
     """Whether a walk ended in a tensor that was told to require grad, and nothing asked for that gradient."""
     return bool(tensor.contributions) and not any(
         c.used or tensor in c.walk.targets for c in (*tensor.contributions, *tensor.spent)

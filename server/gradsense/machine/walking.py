@@ -197,9 +197,8 @@ class Walking(Books):
             except PathEnds as end:
                 # What ran before the error is freed: the program may catch it and go on.
                 inside = node.op in SEVERAL_NODES
-                for done in (
-                    running[: position + inside] if not walk.retain and not self.is_passed_by(end.event) else ()
-                ):
+                frees = not (walk.retain or self.is_passed_by(end.event))
+                for done in running[: position + inside] if frees else ():
                     done.freed = done.freed or walk
                 raise
 

@@ -91,7 +91,7 @@ def _saved_parts(code: Code, node: Node, saved: Saved, write: Write) -> list[ast
         return []
     if saved.tensor is node.output:
         # What an op saves that writes in place is the tensor itself, whatever is done with its value.
-        in_place = isinstance(expression, ast.Call) and (callee_name(expression) or "").endswith("_")
+        in_place = isinstance(expression, ast.Call) and callee_name(expression).endswith("_")
         return [] if in_place else [expression]
     parts = spelt_operands(code, expression, node, saved.tensor)
     if not parts and isinstance(expression, ast.Call) and callee_name(expression) == "save_for_backward":
